@@ -71,6 +71,10 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "nothing_to_place": (409, "Topic or brokers lack what a placement needs, as the detail says."),
     "nothing_to_start": (409, "All of it is computed, or being computed."),
     "nothing_to_compare": (404, "There is no earlier allocation."),
+    "not_measured": (
+        409,
+        "Agents have measured too little of the placement, as the detail says.",
+    ),
     "nothing_measured": (409, "Agents measured nothing in this time."),
     "nothing_to_fit": (409, "No resource or topic of the system can be measured."),
     "no_system": (409, "The allocation was computed from a file."),
@@ -114,7 +118,7 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "outside_window": (409, "A maintenance window forbids it now; `override_window` goes on."),
     "not_executed": (409, "Only a plan that was carried out is rolled back by a plan."),
     "cannot_be_rolled_back": (409, "What the plan did has no way back."),
-    "not_in_force": (409, "What the plan put in force was changed since."),
+    "not_in_force": (409, "What the plan or placement sets is not in force, or not any more."),
     "not_what_is_in_force": (409, "Something later changed the system."),
     "no_such_action": (404, "The execution has no such action."),
     "database_restored": (

@@ -48,6 +48,16 @@ class Placement(Computed):
         default=list, help_text="Names of brokers that shall serve nobody."
     )
     note = models.TextField(blank=True)
+    based_on = models.ForeignKey(
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="followers",
+        help_text="The placement that was in force while was measured what this one is made by.",
+    )
+    round = models.PositiveIntegerField(
+        default=1, help_text="1, or one more than that of the placement that it is based on."
+    )
     outcome: "models.JSONField[Any, Any]" = models.JSONField(
         help_text="The kernel's answer without the broker of each publisher."
     )
@@ -72,6 +82,10 @@ class Placement(Computed):
                 condition=Q(slo_p99_s=None, meets=None)
                 | Q(slo_p99_s__isnull=False, meets__isnull=False),
                 name="placement_meets_a_target_or_has_none",
+            ),
+            models.CheckConstraint(
+                condition=Q(round__gt=1) | Q(round=1, based_on=None),
+                name="placement_of_the_first_round_follows_none",
             ),
         ]
 

@@ -15,7 +15,8 @@ NAMED_OTHERWISE = {
     # A firing has no name; `merged_into` is another one.
     "Firing.merged_into",
     # Their `name`, `id` or `flow` is the name of the same object.
-    *("Outcome.plan", "Shortage.object", "RelaxedNumber.object", "FlowLoad.object"),
+    *("Outcome.plan", "Round.placement"),
+    *("Shortage.object", "RelaxedNumber.object", "FlowLoad.object"),
     # The person that `username` and `display_name` name.
     *("Session.user_id", "Problem.plan"),
     # Entries outlive their system, and hold its id alone.

@@ -3,22 +3,36 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import transaction
+
 from apps.accounts.models import User
 from apps.catalog.models import CorrelationKey, Publisher, Slo, Topic
+from apps.executions.models import Setting
+from apps.executions.services.adopt_model import model_adopt
 from apps.placements.models import Placement
 from apps.placements.services import placement_request
+from apps.placements.services.propose import placement_plan
+from apps.plans.models import Plan
 from apps.runs.models import Run
 from apps.runs.services.computations import run_store
 from apps.systems.models import System
-from apps.systems.services import Drafts, entities_create
+from apps.systems.services import Drafts, entities_create, entity_update
+from apps.telemetry.domain.payload import telemetry_checked
+from apps.telemetry.models import Agent
+from apps.telemetry.services import Introduction, agent_enrol, agent_report, agent_session
 from apps.topology.models import Broker
 from tests.factories import make_system
 from tests.factories.runs import claim
+from weir.actions import target_key
 from weir.kernel import Call
 from weir.placement import explained
 
 RATES_PER_S: dict[str, float | None] = {"b1": 1000.0, "b2": 1000.0, "b3": 800.0, "b4": None}
 """What each broker takes of publishers."""
+
+HERE = Introduction(
+    agent_version="1", product="nats", address="nats://127.0.0.1:4222", facts={}, capabilities={}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,3 +105,94 @@ def placed(streets: Streets, actor: User | None = None, **asked: Any) -> Run:
     run = claim(placement_request(system=streets.system, actor=actor, topic=streets.topic, **asked))
     run_store(run, kernel_answer(run))
     return Run.objects.get(pk=run.pk)
+
+
+def carry_from(streets: Streets, broker: str, delivery: str = "best_effort") -> None:
+    """The topic enters at this broker, as its model says."""
+    entity_update(
+        instance=streets.topic,
+        actor=None,
+        expected_version=Topic.objects.get(pk=streets.topic.pk).version,
+        values={"source": streets.brokers[broker], "delivery": delivery},
+    )
+    Setting.objects.filter(system=streets.system).delete()
+    model_adopt(system=streets.system, actor=None, reason="As loaded.")
+
+
+def enforce(streets: Streets, parts: dict[str, dict[str, Any]], kind: str = "set_bucket") -> None:
+    """These parts of the bucket, or lists of publishers, are in force."""
+    for broker, value in parts.items():
+        target = {"flow": streets.topic.name, "broker": broker}
+        Setting.objects.update_or_create(
+            system=streets.system,
+            kind=kind,
+            target_key=target_key(target),
+            defaults={"target": target, "in_force": value, "desired": value},
+        )
+
+
+def values(plan: Plan, kind: str = "set_bucket") -> dict[str, dict[str, Any]]:
+    return {
+        action.target["broker"]: dict(action.after)
+        for step in plan.content.steps
+        for action in step.actions
+        if action.kind == kind and action.after is not None
+    }
+
+
+def carry_out(streets: Streets, plan: Plan) -> None:
+    """All that the plan leads to is in force."""
+    for kind in ("set_bucket", "assign_publishers"):
+        every = [a for step in plan.content.steps for a in step.actions if a.kind == kind]
+        end = {action.target["broker"]: action.after for action in every}
+        enforce(streets, {broker: value for broker, value in end.items() if value}, kind)
+        for broker, value in end.items():
+            if value is None:
+                Setting.objects.filter(
+                    system=streets.system, kind=kind, target__broker=broker
+                ).delete()
+
+
+def put_in_force(streets: Streets, placement: Placement) -> None:
+    """The placement is planned, and the plan carried out."""
+    carry_out(streets, placement_plan(placement=placement, actor=None))
+
+
+def report(streets: Streets, broker: str, **flow: float) -> None:
+    """The broker's agent reports this of the topic, and is live from then on."""
+    row = streets.brokers[broker]
+    agent = Agent.objects.filter(broker=row).first() or agent_enrol(broker=row, actor=None)[0]
+    if not agent.incarnation:
+        agent = agent_session(agent=agent, introduction=HERE)
+    telemetry = telemetry_checked({"flows": {streets.topic.name: flow}})
+    with transaction.atomic():
+        agent_report(
+            agent=Agent.objects.select_related("system", "broker").get(pk=agent.pk),
+            incarnation=agent.incarnation,
+            sequence=None,
+            observed=None,
+            telemetry=telemetry,
+        )
+
+
+def profile(p99_s: float = 0.03, own_p99_s: float = 0.004, **members: float) -> dict[str, float]:
+    """What an agent measures, each end of an interval a tenth away."""
+    return {
+        "profile_s": 60.0,
+        "profile_messages": 18_000,
+        "profile_independent": 4_000,
+        "profile_mean_s": 0.001,
+        "profile_p99_s": p99_s,
+        "profile_p99_low_s": 0.9 * p99_s,
+        "profile_p99_high_s": 1.1 * p99_s,
+        "profile_own_p99_s": own_p99_s,
+        "profile_own_p99_low_s": 0.9 * own_p99_s,
+        "profile_own_p99_high_s": 1.1 * own_p99_s,
+        **members,
+    }
+
+
+def unbounded(**members: float) -> dict[str, float]:
+    """The same where too little passed to bound a percentile."""
+    known = profile(**{"profile_messages": 40, "profile_s": 8.0, **members})
+    return {name: value for name, value in known.items() if not name.endswith("high_s")}

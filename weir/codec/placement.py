@@ -135,23 +135,28 @@ def placement_bytes(problem: PlacementProblem) -> bytes:
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def _measured_plain(problem: PlacementProblem) -> dict[str, Any]:
-    """Return what was measured; nothing where nothing was."""
+def delays_to_dict(delays: MeasuredDelays) -> dict[str, Any]:
+    """Return the published form of what was measured at one broker."""
 
     def percentile(measured: Percentile) -> dict[str, float | None]:
         return {"p99_s": measured.value_s, "low_s": measured.low_s, "high_s": measured.high_s}
 
+    return {
+        "messages": delays.messages,
+        "seconds": delays.seconds,
+        "delay": percentile(delays.delay),
+        "processing": percentile(delays.processing),
+    }
+
+
+def _measured_plain(problem: PlacementProblem) -> dict[str, Any]:
+    """Return what was measured; nothing where nothing was."""
     if not problem.measured:
         return {}
     return {
         "measured_of": problem.measured_of,
         "measured": {
-            problem.brokers[at].broker: {
-                "messages": delays.messages,
-                "seconds": delays.seconds,
-                "delay": percentile(delays.delay),
-                "processing": percentile(delays.processing),
-            }
+            problem.brokers[at].broker: delays_to_dict(delays)
             for at, delays in problem.measured.items()
         },
     }

@@ -50,11 +50,15 @@ class BrokerRoom:
         return self.max_rate_per_s if self.speed_per_s is None else self.speed_per_s
 
     @property
+    def most_per_s(self) -> float:
+        """Return what it may take of all topics: never more than it was said to take, and less
+        where it proved to be slower."""
+        return min(self.max_rate_per_s, self.processes_per_s)
+
+    @property
     def room_per_s(self) -> float:
-        """Return what it may take beside other topics: never more than it was said to take, and
-        less where it proved to be slower."""
-        most = min(self.max_rate_per_s, self.processes_per_s)
-        return 0.0 if self.drained else max(0.0, most - self.allocated_rate_per_s)
+        """Return what it may take beside other topics; nothing where it is drained."""
+        return 0.0 if self.drained else max(0.0, self.most_per_s - self.allocated_rate_per_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

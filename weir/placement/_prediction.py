@@ -60,7 +60,7 @@ def predicted(problem: PlacementProblem, places: NDArray[np.int64], *, method: s
             p99_s=p99_s,
             mean_s=mean_s,
         )
-    largest = max((broker.max_rate_per_s for broker in problem.brokers), default=0.0)
+    largest = max((broker.most_per_s for broker in problem.brokers), default=0.0)
     # No further broker holds a publisher that is pinned to one without room.
     pinned = bool((problem.publishers.pinned[~served] != NOWHERE).any())
     return Placement(

@@ -18,13 +18,12 @@ from weir.placement._quotas import brokers_needed
 from weir.placement.options import (
     Delays,
     Option,
-    best,
     option,
     option_of_today,
-    option_with_needed_moves,
     options,
     with_fewest_moves,
 )
+from weir.placement.profiling import choice, fitted, search_rounds, verdicts
 from weir.plugins import from_dict
 
 if TYPE_CHECKING:
@@ -66,13 +65,13 @@ def explained_of(
     """
     module = placer(method)
     params = from_dict(module.Params, parameters)
+    given, problem = problem, fitted(problem)
     slo = problem.contract.slo_p99_s
     stay = bool(getattr(params, "stay", True))
     curve = options(problem, stay=stay, seed=seed, go_on=go_on)
     today = option_of_today(problem)
     if method == srtm.NAME:
-        kept = option_with_needed_moves(problem, seed=seed) if stay else None
-        chosen = kept if kept is not None and kept.keeps(slo) else best(curve, slo)
+        chosen = choice(problem, curve, stay=stay, seed=seed)
     else:
         places = module.place(problem, params, seed=seed).broker_of
         used = np.unique(places[places != NOWHERE])
@@ -100,14 +99,22 @@ def explained_of(
         "curve": _curve(problem, curve, taken, slo),
         **_shares(problem, places, shown),
         "groups": _groups(problem, places),
+        "measured": _measured(given, problem, seed),
     }
+
+
+def _measured(given: PlacementProblem, fit: PlacementProblem, seed: int) -> dict[str, Any] | None:
+    """Return what was measured of the placement in force, and what was fitted to it."""
+    if not given.measured:
+        return None
+    return {**verdicts(given, fit), "search_rounds": search_rounds(fit, seed=seed)}
 
 
 def _assigned(problem: PlacementProblem, places: NDArray[np.int64]) -> dict[str, Any]:
     names = [broker.broker for broker in problem.brokers]
     publishers = problem.publishers
     nowhere = np.flatnonzero(places == NOWHERE)
-    largest = max((broker.max_rate_per_s for broker in problem.brokers), default=0.0)
+    largest = max((broker.most_per_s for broker in problem.brokers), default=0.0)
     # No further broker holds a publisher that is pinned to one without room.
     pinned = bool((publishers.pinned[nowhere] != NOWHERE).any())
     need = None if pinned else brokers_needed(problem.loads()[nowhere], largest)
@@ -200,6 +207,7 @@ def _shares(
                 "max_rate_per_s": broker.max_rate_per_s,
                 "allocated_rate_per_s": broker.allocated_rate_per_s,
                 "drained": broker.drained,
+                "speed_per_s": broker.processes_per_s,
                 "publishers": int(publishers[at]),
                 "publishers_today": int(publishers_today[at]),
                 "rate_per_s": float(carried[at]),

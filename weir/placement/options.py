@@ -24,19 +24,19 @@ import numpy as np
 
 from weir.model.placement import NOWHERE
 from weir.placement._assigning import Rule, assign
-from weir.placement._prediction import NEARLY_ONE, PERCENTILE, batches_at
+from weir.placement._prediction import NEARLY_ONE, PERCENTILE, batches_at, part_of
 from weir.placement._quotas import by_room
 from weir.placement.srtm import RULE
 from weir.queueing.broker_delay import BrokerDelay, Tail, mixed_quantile_s, processing
-from weir.queueing.bucket_delay import SubBucket, smallest_free_size
-from weir.queueing.poisson_work import PoissonWork
+from weir.queueing.bucket_delay import smallest_free_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-    from weir.model.placement import PlacementProblem
+    from weir.model.placement import BrokerRoom, PlacementProblem
+    from weir.queueing.bucket_delay import SubBucket
 
     Places = NDArray[np.int64]
 
@@ -113,29 +113,16 @@ def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) 
     by_broker: dict[int, Delays] = {}
     serving = np.flatnonzero(carried > 0).tolist()
     for at in serving:
-        broker = problem.brokers[at]
         rate = float(carried[at])
         batches = batches_at(problem, places == at, loads)
         by_broker[at] = UNBOUNDED
         if utilisation >= 1 - NEARLY_ONE:
             continue
-        work = PoissonWork(utilisation, batches)
-        free_bucket = max(free_bucket, smallest_free_size(work, PERCENTILE) * whole / rate)
-        if rate + broker.allocated_rate_per_s >= broker.processes_per_s * (1 - NEARLY_ONE):
+        bucket = part_of(contract, rate, whole, batches)
+        free_bucket = max(free_bucket, smallest_free_size(bucket.work, PERCENTILE) * whole / rate)
+        part = behind(bucket, problem.brokers[at], batches)
+        if part is None:
             continue
-        part = BrokerDelay(
-            bucket=SubBucket(
-                rate_per_s=contract.token_rate_per_s * rate / whole,
-                size=contract.bucket * rate / whole,
-                messages_per_s=rate,
-                work=work,
-            ),
-            processing=processing(
-                max_rate_per_s=broker.processes_per_s,
-                others_per_s=broker.allocated_rate_per_s,
-                batches_per_s=batches,
-            ),
-        )
         totals.append(part.late(PERCENTILE))
         queues.append(part.processing.late(PERCENTILE))
         by_broker[at] = Delays(
@@ -157,6 +144,36 @@ def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) 
         by_broker=by_broker,
         free_bucket=free_bucket or None,
     )
+
+
+def behind(
+    bucket: SubBucket, broker: BrokerRoom, batches: Mapping[int, float]
+) -> BrokerDelay | None:
+    """Return a broker's part of the bucket with its queue; None where that has no bound."""
+    sent = bucket.messages_per_s + broker.allocated_rate_per_s
+    if sent >= broker.processes_per_s * (1 - NEARLY_ONE):
+        return None
+    queue = processing(
+        max_rate_per_s=broker.processes_per_s,
+        others_per_s=broker.allocated_rate_per_s,
+        batches_per_s=batches,
+    )
+    return BrokerDelay(bucket=bucket, processing=queue)
+
+
+def p99_at(problem: PlacementProblem, at: int, here: Places) -> float | None:
+    """Return what 99 % of the messages of these publishers, as indices, stay within at one broker,
+    whose part of the bucket is theirs of the whole topic; None where that grows without bound."""
+    loads = problem.loads()
+    whole = float(loads.sum())
+    if not len(here) or whole / problem.contract.token_rate_per_s >= 1 - NEARLY_ONE:
+        return None
+    mask = np.zeros(len(loads), dtype=bool)
+    mask[here] = True
+    batches = batches_at(problem, mask, loads)
+    rate = float(loads[here].sum())
+    part = behind(part_of(problem.contract, rate, whole, batches), problem.brokers[at], batches)
+    return None if part is None else part.late(PERCENTILE).quantile_s(PERCENTILE)
 
 
 def option_with_needed_moves(problem: PlacementProblem, *, seed: int = 0) -> Option | None:

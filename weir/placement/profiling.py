@@ -6,19 +6,528 @@ measurement fits one number per broker, its speed, so that the model of
 `weir.queueing.broker_delay` says of it what was measured; brokers that were not measured get the
 mean of those that were. The next placement is made by that model, and measured in turn.
 
+A speed is fitted to the percentile of processing alone: the wait for tokens follows from the
+contract, and what is measured of it, seldom and in bursts, says nothing of the broker.
+
+`profile` is that loop. A broker that missed the objective with some load is never given as much
+again, so that it ends however wrong the model is.
+
+Rates are messages per second, delays seconds.
+
 Reference: C. Li, J. Liu, C. Lu, R. Guerin, C. D. Gill. Impact of distributed rate limiting on
 load distribution in a latency-sensitive messaging service (SRTM), sections 4.2 and 6.5.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from weir.model.placement import NOWHERE, MeasuredDelays, Percentile
+from weir.placement._prediction import PERCENTILE, batches_at
+from weir.placement.options import (
+    Option,
+    best,
+    option,
+    option_of_today,
+    option_with_needed_moves,
+    options,
+    p99_at,
+    with_fewest_moves,
+)
+from weir.placement.rounds import placed_in_rounds, searched_by_halves
+from weir.queueing.broker_delay import processing
+from weir.queueing.simulated_broker import Senders, SimulatedBroker, simulated
 
 if TYPE_CHECKING:
-    from weir.model.placement import PlacementProblem
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from weir.model.placement import BrokerRoom, PlacementProblem
+    from weir.queueing.simulated_broker import Arrivals
+    from weir.queueing.traces import Estimate
+
+    Places = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+WITHIN = 0.9
+"""Of the objective: what a placement by measured speeds keeps at every broker. What is predicted to
+just keep it would be measured to miss it every other time."""
+
+FASTEST = 100.0
+"""Times its publish rate: the speed of a broker whose processing is too short to be measured."""
+
+LEAST_GAP = 1e-3
+"""Of what is sent: a broker that is hardly faster than that is as slow as can be measured."""
+
+RESOLUTION = 1e-9
+"""Of the logarithm of a speed."""
+
+MOST_ROUNDS = 60
 
 
 def fitted(problem: PlacementProblem) -> PlacementProblem:
     """Return the problem with the speed of each broker as the measured delays show it; the same
-    problem where nothing was measured."""
-    return problem
+    problem where nothing was measured, now or before."""
+    loads = problem.loads()
+    speeds = [
+        _fitted_speed(problem, at, loads) if fits(problem, at) else broker.speed_per_s
+        for at, broker in enumerate(problem.brokers)
+    ]
+    ratios = [
+        speed / broker.max_rate_per_s
+        for speed, broker in zip(speeds, problem.brokers, strict=True)
+        if speed is not None and broker.max_rate_per_s > 0
+    ]
+    if not ratios:
+        return problem
+    ratio = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
+    brokers = tuple(
+        replace(broker, speed_per_s=broker.max_rate_per_s * ratio if speed is None else speed)
+        for speed, broker in zip(speeds, problem.brokers, strict=True)
+    )
+    return replace(problem, brokers=brokers)
+
+
+def fits(problem: PlacementProblem, at: int) -> bool:
+    """Return whether enough was measured at a broker, and of somebody, to fit its speed."""
+    measured = problem.measured.get(at)
+    if measured is None or measured.processing.high_s is None:
+        return False
+    return bool((problem.publishers.today == at).any())
+
+
+def _fitted_speed(problem: PlacementProblem, at: int, loads: Floats) -> float:
+    """Return the speed with which the model says of today's publishers what was measured.
+
+    A percentile that a broker hardly faster than what is sent would still keep gives that speed;
+    one that is too short for any, a capacity beyond which speed no longer matters.
+    """
+    measured, broker = problem.measured[at], problem.brokers[at]
+    rate = measured.messages / measured.seconds
+    batches = batches_at(problem, problem.publishers.today == at, loads)
+    scale = rate / math.fsum(size * events for size, events in batches.items())
+    as_measured = {size: events * scale for size, events in batches.items()}
+    sent = rate + broker.allocated_rate_per_s
+    slowest, fastest = sent * (1.0 + LEAST_GAP), FASTEST * max(broker.max_rate_per_s, sent)
+    target_s = measured.processing.value_s
+    if target_s <= 0.0:
+        return fastest
+
+    def too_long(log_speed: float) -> float:
+        queue = processing(
+            max_rate_per_s=math.exp(log_speed),
+            others_per_s=broker.allocated_rate_per_s,
+            batches_per_s=as_measured,
+        )
+        return math.log(queue.quantile_s(PERCENTILE) / target_s)
+
+    # Outward from the former speed: a queue near its limit takes longest to compute.
+    low = high = min(max(broker.processes_per_s, slowest), fastest)
+    if too_long(math.log(low)) > 0.0:
+        while high < fastest and too_long(math.log(high)) > 0.0:
+            low, high = high, min(2.0 * high, fastest)
+        if high == fastest and too_long(math.log(high)) > 0.0:
+            return fastest
+    else:
+        while low > slowest and too_long(math.log(low)) <= 0.0:
+            low, high = max(sent + (low - sent) / 2.0, slowest), low
+        if low == slowest and too_long(math.log(low)) <= 0.0:
+            return slowest
+    return math.exp(brentq(too_long, math.log(low), math.log(high), xtol=RESOLUTION))
+
+
+def verdicts(problem: PlacementProblem, fit: PlacementProblem | None = None) -> dict[str, Any]:
+    """Return what was measured beside what was predicted of it, as plain data (docs/formats.md,
+    Explained placement); `fit`: the problem with the speeds fitted, None leaves them out."""
+    before = fitted(replace(problem, measured={}, measured_of=None))
+    today, slo = problem.publishers.today, problem.contract.slo_p99_s
+    counts = np.bincount(today[today != NOWHERE], minlength=len(problem.brokers))
+    as_it_is = option_of_today(before)
+    rows = []
+    for at, measured in sorted(problem.measured.items()):
+        if not counts[at] or as_it_is is None:
+            continue
+        row = judged(
+            problem.brokers[at].broker,
+            measured,
+            slo,
+            publishers=int(counts[at]),
+            predicted_p99_s=as_it_is.by_broker[at].p99_s,
+        )
+        if fit is not None:
+            row["speed_before_per_s"] = before.brokers[at].processes_per_s
+            row["speed_per_s"] = fit.brokers[at].processes_per_s
+            row["fitted"] = fits(problem, at)
+        rows.append(row)
+    all_measured = len(rows) == int(np.count_nonzero(counts))
+    return {
+        "of": problem.measured_of,
+        "meets": meets_measured([row["verdict"] for row in rows], all_measured=all_measured),
+        "brokers": rows,
+    }
+
+
+def judged(
+    broker: str,
+    measured: MeasuredDelays,
+    slo_p99_s: float | None,
+    *,
+    publishers: int,
+    predicted_p99_s: float | None,
+) -> dict[str, Any]:
+    """Return what was measured at one broker beside what was predicted, as plain data; without
+    speeds, which take a fit."""
+    delay, own = measured.delay, measured.processing
+    verdict = verdict_of(measured, slo_p99_s)
+    missed_by = "processing" if own.value_s >= delay.value_s / 2.0 else "tokens"
+    return {
+        "broker": broker,
+        "publishers": publishers,
+        "rate_per_s": measured.messages / measured.seconds,
+        "messages": measured.messages,
+        "seconds": measured.seconds,
+        "predicted_p99_s": predicted_p99_s,
+        "p99_s": delay.value_s,
+        "low_s": delay.low_s,
+        "high_s": delay.high_s,
+        "processing_p99_s": own.value_s,
+        "processing_low_s": own.low_s,
+        "processing_high_s": own.high_s,
+        "verdict": verdict,
+        "cause": missed_by if verdict == "missed" else None,
+        "speed_before_per_s": None,
+        "speed_per_s": None,
+        "fitted": None,
+    }
+
+
+def verdict_of(measured: MeasuredDelays, slo_p99_s: float | None) -> str | None:
+    """Return what the interval of the percentile says of an objective; None where there is none."""
+    if slo_p99_s is None:
+        return None
+    if measured.delay.low_s > slo_p99_s:
+        return "missed"
+    high_s = measured.delay.high_s
+    return "kept" if high_s is not None and high_s <= slo_p99_s else "inconclusive"
+
+
+def meets_measured(each: list[Any], *, all_measured: bool) -> bool | None:
+    """Return whether every broker that serves somebody keeps the objective, as far as is known."""
+    if "missed" in each:
+        return False
+    kept = bool(each) and all(verdict == "kept" for verdict in each)
+    return True if kept and all_measured else None
+
+
+def search_rounds(problem: PlacementProblem, *, seed: int = 0) -> int:
+    """Return the rounds of measuring that the paper's procedure takes where brokers are as fast as
+    this problem says: it starts by publish rates alone, and searches by halves; 0 where there is
+    no objective."""
+    slo = problem.contract.slo_p99_s
+    if slo is None:
+        return 0
+    return searched_by_halves(
+        by_rates_alone(problem), lambda at, here: p99_at(problem, at, here), slo, seed=seed
+    ).rounds
+
+
+def by_rates_alone(problem: PlacementProblem) -> PlacementProblem:
+    """Return the problem as it is before anything was measured, and nobody was placed."""
+    publishers = replace(
+        problem.publishers, today=np.full(len(problem.publishers.names), NOWHERE, dtype=np.int64)
+    )
+    brokers = tuple(replace(broker, speed_per_s=None) for broker in problem.brokers)
+    return replace(problem, brokers=brokers, publishers=publishers, measured={}, measured_of=None)
+
+
+def choice(
+    problem: PlacementProblem, curve: list[Option], *, stay: bool, seed: int
+) -> Option | None:
+    """Return which placement to take: the one with the fewest moves, one of the curve, or one whose
+    brokers have unequal parts.
+
+    Where speeds were measured it is the first that keeps WITHIN of the objective at every broker;
+    without them, and where none does, the first that keeps the objective over all messages, or the
+    best. `problem` has the speeds fitted.
+    """
+    slo = problem.contract.slo_p99_s
+    kept = option_with_needed_moves(problem, seed=seed) if stay else None
+    if slo is not None and any(broker.speed_per_s is not None for broker in problem.brokers):
+        for each in _candidates(problem, kept, curve, slo, stay=stay, seed=seed):
+            if _keeps_everywhere(problem, each, slo):
+                return each
+    return kept if kept is not None and kept.keeps(slo) else best(curve, slo)
+
+
+def _candidates(
+    problem: PlacementProblem,
+    kept: Option | None,
+    curve: list[Option],
+    slo: float,
+    *,
+    stay: bool,
+    seed: int,
+) -> Iterator[Option]:
+    """Yield what there is to choose from, the most wanted first."""
+    if kept is not None:
+        yield kept
+    yield from curve
+    placement, _ = placed_in_rounds(
+        problem, lambda at, here: _serves(problem, at, here, WITHIN * slo), seed=seed
+    )
+    if placement.complete:
+        places = placement.broker_of
+        if stay:
+            places = with_fewest_moves(problem, places)
+        yield option(problem, tuple(np.unique(places).tolist()), places)
+
+
+def _serves(problem: PlacementProblem, at: int, here: Places, most_s: float) -> int:
+    """Return how many of these publishers, from the first on, the model lets a broker serve."""
+
+    def keeps(count: int) -> bool:
+        late_s = p99_at(problem, at, here[:count])
+        return late_s is not None and late_s <= most_s
+
+    low, high = 0, len(here) + 1
+    middle = len(here)
+    while high - low > 1:
+        if keeps(middle):
+            low = middle
+        else:
+            high = middle
+        middle = (low + high) // 2
+    return low
+
+
+def _keeps_everywhere(problem: PlacementProblem, each: Option, slo: float) -> bool:
+    """Return whether each broker keeps WITHIN of the objective, or was measured to keep it with
+    those whom it has; none gets as much as it was measured to miss it with."""
+    if not each.fits:
+        return False
+    loads, today = problem.loads(), problem.publishers.today
+    for at, delays in each.by_broker.items():
+        here, measured = each.places == at, problem.measured.get(at)
+        if measured is not None and measured.delay.high_s is not None:
+            before = today == at
+            if measured.delay.value_s <= slo and bool((here == before).all()):
+                continue
+            if measured.delay.low_s > slo and float(loads[here].sum()) >= float(
+                loads[before].sum()
+            ):
+                return False
+        if delays.p99_s is None or delays.p99_s > WITHIN * slo:
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Round:
+    """One placement in force, and what was measured of it."""
+
+    problem: PlacementProblem
+    """With the placement as that of today, what is known of its brokers, and speeds as before."""
+    fit: PlacementProblem
+    """The same with the speeds that the measurements show."""
+    measured_now: tuple[int, ...]
+    """The brokers whose publishers changed; of the others the former measurements hold."""
+    seconds: float
+    """For which the slowest of them was measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Profile:
+    """The rounds of placing and measuring, the last of which ended them."""
+
+    rounds: tuple[Round, ...]
+    kept: bool
+    """Every broker of the last round keeps the objective."""
+
+    @property
+    def seconds(self) -> float:
+        """Return for how long was measured."""
+        return math.fsum(each.seconds for each in self.rounds)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tried:
+    """What a broker was measured to keep the objective with, and to miss it with, per second."""
+
+    kept: float = 0.0
+    missed: float = math.inf
+    misses: int = 0
+
+    def note(self, load: float, *, kept: bool) -> None:
+        if kept:
+            self.kept = max(self.kept, load)
+        else:
+            self.misses += 1
+            self.missed = min(self.missed, load)
+            if self.kept >= self.missed:
+                self.kept = 0.0
+
+    def most(self, least: float) -> float:
+        """Return what it may be given: less than it missed with, by half of the least publisher at
+        least. One that missed twice was judged wrongly twice: it searches by halves."""
+        below = self.missed - least / 2.0
+        return below if self.misses < 2 else min(below, (self.kept + self.missed) / 2.0)
+
+
+def profile(
+    problem: PlacementProblem,
+    measure: Callable[[PlacementProblem, int], MeasuredDelays],
+    *,
+    most_rounds: int = MOST_ROUNDS,
+    seed: int = 0,
+) -> Profile:
+    """Return the rounds of placing by what is known and measuring each broker whose publishers
+    changed, until all keep the objective, or no placement is left that could.
+
+    `measure(problem, broker)` says what messages took there with today's publishers of the problem.
+    Where an interval leaves the answer open, the measured percentile itself is taken. Raises
+    ValueError for a problem without an objective.
+    """
+    slo = problem.contract.slo_p99_s
+    if slo is None:
+        raise ValueError("without an objective nothing is kept or missed")
+    loads = problem.loads()
+    tried = [_Tried() for _ in problem.brokers]
+    rounds: list[Round] = []
+    known = problem
+    while len(rounds) < most_rounds:
+        fit = fitted(known)
+        bounded = _bounded(fit, tried, float(loads.min()))
+        curve = options(bounded, seed=seed)
+        chosen = choice(bounded, curve, stay=True, seed=seed)
+        if chosen is None or not chosen.fits:
+            break
+        places, before = chosen.places, known.publishers.today
+        now = [
+            at
+            for at in np.unique(places).tolist()
+            if at not in known.measured or ((places == at) != (before == at)).any()
+        ]
+        in_force = replace(fit, publishers=replace(problem.publishers, today=places), measured={})
+        measured = {
+            at: measure(in_force, at) if at in now else known.measured[at]
+            for at in np.unique(places).tolist()
+        }
+        for at in now:
+            load = float(loads[places == at].sum())
+            tried[at].note(load, kept=measured[at].delay.value_s <= slo)
+        in_force = replace(in_force, measured=measured)
+        known = _with_speeds(replace(known, publishers=in_force.publishers, measured=measured))
+        rounds.append(
+            Round(
+                problem=in_force,
+                fit=fitted(known),
+                measured_now=tuple(now),
+                seconds=max(measured[at].seconds for at in now),
+            )
+        )
+        if all(each.delay.value_s <= slo for each in measured.values()):
+            return Profile(rounds=tuple(rounds), kept=True)
+    return Profile(rounds=tuple(rounds), kept=False)
+
+
+def _with_speeds(problem: PlacementProblem) -> PlacementProblem:
+    """Return the problem with the speeds of those brokers alone that were measured, now or before:
+    what is inferred of the others changes with each of them."""
+    fit = fitted(problem)
+    brokers = tuple(
+        replace(broker, speed_per_s=fit.brokers[at].speed_per_s) if fits(problem, at) else broker
+        for at, broker in enumerate(problem.brokers)
+    )
+    return replace(problem, brokers=brokers)
+
+
+def _bounded(problem: PlacementProblem, tried: Sequence[_Tried], least: float) -> PlacementProblem:
+    """Return the problem in which no broker has room for as much as it missed with."""
+
+    def bounded(broker: BrokerRoom, most_per_s: float) -> BrokerRoom:
+        most = min(broker.max_rate_per_s, broker.allocated_rate_per_s + most_per_s)
+        return replace(broker, max_rate_per_s=most, speed_per_s=broker.processes_per_s)
+
+    brokers = tuple(
+        bounded(broker, each.most(least)) if each.misses else broker
+        for broker, each in zip(problem.brokers, tried, strict=True)
+    )
+    return replace(problem, brokers=brokers)
+
+
+@dataclass(slots=True, kw_only=True)
+class SimulatedBrokers:
+    """Brokers in virtual time in the place of real ones: `measure` for `profile`."""
+
+    true_per_s: Sequence[float]
+    """What each broker processes in truth."""
+    seconds: float
+    """Of a measurement."""
+    most_seconds: float
+    """Of one that is repeated for twice as long because it says too little."""
+    seed: int
+    arrivals: Arrivals = "poisson"
+    measurements: int = field(default=0, init=False)
+
+    def measure(self, problem: PlacementProblem, at: int) -> MeasuredDelays:
+        """Return what messages of today's publishers take at a broker."""
+        here = np.flatnonzero(problem.publishers.today == at)
+        return self._measured(problem, at, here, self.most_seconds)
+
+    def p99_s(self, problem: PlacementProblem, at: int, here: Places) -> float:
+        """Return what 99 % of the messages of these publishers stayed within, in one measurement
+        whatever its interval, as the paper has it."""
+        return self._measured(problem, at, here, self.seconds).delay.value_s
+
+    def _measured(
+        self, problem: PlacementProblem, at: int, here: Places, most_seconds: float
+    ) -> MeasuredDelays:
+        self.measurements += 1
+        contract, loads = problem.contract, problem.loads()
+        share = float(loads[here].sum()) / float(loads.sum())
+        seen = simulated(
+            SimulatedBroker(
+                speed_per_s=self.true_per_s[at],
+                others_per_s=problem.brokers[at].allocated_rate_per_s,
+                token_rate_per_s=contract.token_rate_per_s * share,
+                bucket=contract.bucket * share,
+            ),
+            senders_of(problem, here),
+            seconds=self.seconds,
+            most_seconds=most_seconds,
+            seed=(self.seed, self.measurements),
+            arrivals=self.arrivals,
+            objective_s=contract.slo_p99_s,
+        )
+        return MeasuredDelays(
+            messages=seen.messages,
+            seconds=seen.seconds,
+            delay=_percentile(seen.delay),
+            processing=_percentile(seen.processing),
+        )
+
+
+def _percentile(estimate: Estimate) -> Percentile:
+    return Percentile(
+        value_s=estimate.value,
+        low_s=estimate.low,
+        high_s=estimate.high if estimate.conclusive else None,
+    )
+
+
+def senders_of(problem: PlacementProblem, here: Places) -> Senders:
+    """Return who of these publishers sends on its own: those without a group, and each group."""
+    groups, loads = problem.publishers.groups[here], problem.loads()[here]
+    alone = groups == NOWHERE
+    _, of, members = np.unique(groups[~alone], return_inverse=True, return_counts=True)
+    together = np.bincount(of, loads[~alone], len(members))
+    batch = problem.contract.batch
+    batches = np.concatenate([np.full(int(alone.sum()), batch), members * batch])
+    rates = np.concatenate([loads[alone], together])
+    return Senders(batches=batches.astype(np.int64), batches_per_s=rates / batches)

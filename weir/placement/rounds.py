@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     Places = NDArray[np.int64]
 
 
+NEAR = 0.8
+"""Of the objective: where the search of the paper has served enough."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Round:
     """One round: what was placed, and what measuring it left."""
@@ -85,6 +89,54 @@ def placed_in_rounds(
             return predicted(problem, places, method=NAME), rounds
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Searched:
+    """What the paper's search took and where it ended."""
+
+    placement: Placement
+    rounds: int
+    """Rounds of measuring; brokers that are measured at the same time share one."""
+
+
+def searched_by_halves(
+    problem: PlacementProblem,
+    p99_s: Callable[[int, Places], float | None],
+    slo_p99_s: float,
+    *,
+    seed: int = 0,
+) -> Searched:
+    """Return what the procedure of the paper takes where `p99_s` measures a broker with some
+    publishers, as indices.
+
+    A broker that misses the objective searches by halves how many it can serve, until it is within
+    20 % below the objective (SRTM, section 6.5, footnote 11) or one publisher is the difference.
+    """
+    tries: list[int] = []
+
+    def can_serve(at: int, here: Places) -> int:
+        serves, most = 0, len(here)
+        tried = most
+        tries.append(0)
+        while True:
+            tries[-1] += 1
+            late_s = p99_s(at, here[:tried])
+            if late_s is None or late_s > slo_p99_s:
+                most = tried
+            else:
+                serves = tried
+                if tried == len(here) or late_s >= NEAR * slo_p99_s:
+                    return serves
+            if most - serves <= 1:
+                return serves
+            tried = (serves + most) // 2
+
+    placement, rounds = placed_in_rounds(problem, can_serve, seed=seed)
+    each = iter(tries)
+    # All brokers of a round search at the same time: the slowest of them counts.
+    total = sum(max((next(each) for _ in one.kept), default=0) for one in rounds)
+    return Searched(placement=placement, rounds=total)
+
+
 def shedding_order(problem: PlacementProblem, here: Places) -> Places:
     """Return the publishers of a broker in the order in which it keeps them.
 
@@ -92,11 +144,13 @@ def shedding_order(problem: PlacementProblem, here: Places) -> Places:
     first.
     """
     publishers = problem.publishers
-    groups = publishers.groups[here]
+    order = np.argsort(publishers.groups[here], kind="stable")
+    ordered = publishers.groups[here][order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=NOWHERE - 1))
+    members = np.diff(starts, append=len(here))
     place = np.empty(len(here))
-    for group in np.unique(groups):
-        members = np.flatnonzero(groups == group)
-        place[members] = (np.arange(len(members)) + 0.5) / len(members)
+    nth = np.arange(len(here)) - np.repeat(starts, members)
+    place[order] = (nth + 0.5) / np.repeat(members, members)
     pinned = publishers.pinned[here] != NOWHERE
     return here[np.lexsort((here, place, ~pinned))]
 

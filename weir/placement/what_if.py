@@ -9,6 +9,7 @@ import numpy as np
 
 from weir.errors import InvalidProblem
 from weir.model.placement import NOWHERE, BrokerRoom
+from weir.placement.profiling import fitted
 
 if TYPE_CHECKING:
     from weir.model.placement import PlacementProblem, Publishers
@@ -33,7 +34,14 @@ class WhatIf:
 
 
 def changed(problem: PlacementProblem, changes: WhatIf) -> PlacementProblem:
-    """Return the problem with the changes. Raises InvalidProblem naming the member."""
+    """Return the problem with the changes. Raises InvalidProblem naming the member.
+
+    What was measured was measured without the changes: the speeds that it shows are kept, and the
+    delays are not.
+    """
+    if changes == WhatIf():
+        return problem
+    problem = replace(fitted(problem), measured={}, measured_of=None)
     contract = replace(
         problem.contract,
         **{

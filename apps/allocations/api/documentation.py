@@ -46,6 +46,7 @@ ENUM_NAMES = {
     "AllocationCommandEnum": "apps.allocations.api.serializers.ALLOCATION_COMMANDS",
     "AllocationStatusEnum": "apps.allocations.api.serializers.STATUSES",
     "ResourceLoadPlaceEnum": "apps.allocations.models.Place.choices",
+    "VerdictEnum": "apps.allocations.api.insight.VERDICTS",
 }
 
 MEANINGS = {

@@ -10,9 +10,12 @@ from rest_framework.response import Response
 
 from apps.allocations.selectors.explanations import Explained, class_explanation
 from apps.allocations.services.trials import Trials, admission_trials
+from apps.common.api.fields import choices
 from apps.common.api.forms import Form
 from weir.allocation.explanation import Explanation, Need, Verdict
 from weir.scenarios.admission import Lever, Trial
+
+VERDICTS = choices(*Verdict)
 
 
 class NeedSerializer(serializers.Serializer[Need]):
@@ -45,7 +48,7 @@ class ExplanationSerializer(serializers.Serializer[Explanation]):
     price = serializers.FloatField(help_text="The worth of the resources that one consumer takes.")
     price_per_message = serializers.FloatField()
     needs = NeedSerializer(many=True)
-    verdict = serializers.ChoiceField(choices=[verdict.value for verdict in Verdict])
+    verdict = serializers.ChoiceField(choices=VERDICTS)
     binding = serializers.CharField(
         allow_null=True, help_text="The resource that makes up most of the price."
     )

@@ -8,6 +8,8 @@ from rest_framework import serializers
 from apps.common.api.fields import choices
 
 OUTCOME_STATUSES = choices("solved", "infeasible")
+VERDICTS = choices("kept", "missed", "inconclusive")
+CAUSES = choices("processing", "tokens")
 UNBOUNDED = "null: it grows without bound"
 P99 = f"What 1 % of the messages wait longer than, in token bucket and queue, s; {UNBOUNDED}."
 PROCESSING = f"The same without any token bucket, s; {UNBOUNDED}."
@@ -88,6 +90,12 @@ class PlacementShareSerializer(DelaysSerializer):
         help_text="What 1 % of its messages wait longer than for tokens alone, s; null: it has "
         "none of the topic, it grows without bound, or the placement is older than this figure.",
     )
+    speed_per_s = serializers.FloatField(
+        allow_null=True,
+        default=None,
+        help_text="What it processes by this placement, msg/s: as measured, else its publish "
+        "rate; null: the placement is older than this figure.",
+    )
     below_one_token = serializers.BooleanField(
         help_text="Its bucket is below one token: every message waits for a whole one."
     )
@@ -101,6 +109,70 @@ class PlacementGroupSerializer(serializers.Serializer[dict[str, Any]]):
     by_broker = serializers.DictField(child=serializers.IntegerField())
     within_one = serializers.BooleanField(
         help_text="Whether each broker has its share of them, to one publisher."
+    )
+
+
+class MeasuredBrokerSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe what messages of the topic took at one broker, and what that shows."""
+
+    broker = serializers.CharField()
+    publishers = serializers.IntegerField(help_text="Publishers of the topic that it served.")
+    rate_per_s = serializers.FloatField(help_text="Messages over seconds.")
+    messages = serializers.IntegerField(help_text="Messages that were measured.")
+    seconds = serializers.FloatField(help_text="For how long, s.")
+    predicted_p99_s = _seconds(f"What the placement had predicted, s; {UNBOUNDED}.")
+    p99_s = serializers.FloatField(
+        help_text="What 1 % of them took longer than, from their arrival until the broker handed "
+        "them on, s."
+    )
+    low_s = serializers.FloatField(help_text="It is no less, with 97.5 % certainty, s.")
+    high_s = _seconds("It is no more, with 97.5 % certainty, s; null: too little is measured.")
+    processing_p99_s = serializers.FloatField(
+        help_text="The same without what the part of the bucket held, s."
+    )
+    processing_low_s = serializers.FloatField(help_text="As `low_s`, of `processing_p99_s`.")
+    processing_high_s = _seconds("As `high_s`, of `processing_p99_s`.")
+    verdict = serializers.ChoiceField(
+        choices=VERDICTS, allow_null=True, help_text="Null: the topic has no target."
+    )
+    cause = serializers.ChoiceField(
+        choices=CAUSES,
+        allow_null=True,
+        help_text="What most of the delay is where the target was missed; null: it was not.",
+    )
+    speed_before_per_s = serializers.FloatField(
+        allow_null=True,
+        help_text="What the broker was taken to process, msg/s; null: nothing was fitted yet.",
+    )
+    speed_per_s = serializers.FloatField(
+        allow_null=True,
+        help_text="What it processes as the measurement shows, msg/s; null: nothing was fitted "
+        "yet.",
+    )
+    fitted = serializers.BooleanField(
+        allow_null=True,
+        help_text="Whether the measurement changed its speed: not where too little is measured, "
+        "or where tokens alone explain it. Null: nothing was fitted yet.",
+    )
+
+
+class MeasuredPlacementSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe what was measured at the brokers of a placement while it was in force."""
+
+    of = serializers.CharField(help_text="The id of that placement.")
+    meets = serializers.BooleanField(
+        allow_null=True,
+        help_text="Whether every broker kept the target; null: not proven, or there is none.",
+    )
+    brokers = MeasuredBrokerSerializer(many=True)
+
+
+class MeasuredBeforeSerializer(MeasuredPlacementSerializer):
+    """Describe what was measured of the placement before, by which this one is made."""
+
+    search_rounds = serializers.IntegerField(
+        help_text="Rounds that a search by halves of each broker's publishers would measure if "
+        "brokers are as fitted; 0: the topic has no target."
     )
 
 
@@ -129,4 +201,7 @@ class PlacementOutcomeSerializer(DelaysSerializer):
     )
     largest_share_per_s = serializers.FloatField(
         allow_null=True, help_text="What one publisher alone can send at most, msg/s."
+    )
+    measured = MeasuredBeforeSerializer(
+        allow_null=True, default=None, help_text="Null: it is not made by measurements."
     )

@@ -1,6 +1,6 @@
 """Read requests for placements, and describe them."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -11,10 +11,15 @@ from apps.catalog.api.views import ParameterDescriptionSerializer
 from apps.catalog.models import Topic
 from apps.common.api.fields import Amount, choices, command_list
 from apps.common.api.forms import Form
-from apps.placements.api.outcome import PlacementOutcomeSerializer
+from apps.placements.api.outcome import (
+    MOVED,
+    P99,
+    MeasuredPlacementSerializer,
+    PlacementOutcomeSerializer,
+)
 from apps.placements.models import Move, Placement
 from apps.placements.selectors.parts import MeasuredPart
-from apps.runs.api.views import RunSerializer
+from apps.runs.api.views import ComputedSerializer, RunSerializer
 from apps.systems.api.entities import Reference, SystemReference
 from apps.topology.models import Broker
 from weir.actions.set_bucket import COUNT, ENFORCE
@@ -23,9 +28,10 @@ from weir.placement import DEFAULT as DEFAULT_METHOD
 from weir.reading import LARGEST_NUMBER, SMALLEST_NUMBER
 
 MOST_ADDED = 16
+ROUND = "1; of a placement made by measurements one more than of the one that was measured."
 MOST_GROUP = 1000
 PART_MODES = choices(ENFORCE, COUNT)
-PLACEMENT_COMMANDS = choices("cancel", "plan", "rerun", "what_if")
+PLACEMENT_COMMANDS = choices("again", "cancel", "plan", "rerun", "what_if")
 
 
 class PlacementRequestSerializer(Form[dict[str, Any]]):
@@ -121,6 +127,14 @@ class PlacementPlanRequestSerializer(Form[dict[str, Any]]):
     )
 
 
+class PlacementAgainSerializer(Form[dict[str, Any]]):
+    """Read why the topic is placed again."""
+
+    note = serializers.CharField(
+        required=False, allow_blank=True, default="", max_length=2000, help_text="Why."
+    )
+
+
 class PlacementSerializer(serializers.ModelSerializer[Placement]):
     """Describe a placement without each broker's part."""
 
@@ -166,19 +180,21 @@ class PlacementSerializer(serializers.ModelSerializer[Placement]):
             "penalty_s",
             "slo_p99_s",
             "meets",
+            "round",
             "asked_by",
             "asked_by_id",
             "created_at",
             "allowed_commands",
         ]
         read_only_fields = fields
+        extra_kwargs: ClassVar = {"round": {"help_text": ROUND}}
 
     @extend_schema_field(command_list(PLACEMENT_COMMANDS))
     def get_allowed_commands(self, placement: Placement) -> list[str]:
         commands = RunSerializer(context=self.context).get_allowed_commands(placement.run)
         request = self.context.get("request")
         if request is not None and Permission.START_RUN in granted(request):
-            commands = [*commands, "what_if"]
+            commands = [*commands, "what_if", "again"]
         if request is not None and Permission.PROPOSE_PLAN in granted(request):
             commands = [*commands, "plan"]
         return commands
@@ -196,6 +212,11 @@ class PlacementDetailSerializer(PlacementSerializer):
         read_only=True,
         help_text="Names of brokers that shall serve nobody of the topic.",
     )
+    based_on = ComputedSerializer(
+        read_only=True,
+        allow_null=True,
+        help_text="The placement that was measured and that this one is made by; null: none.",
+    )
     outcome = PlacementOutcomeSerializer(read_only=True)
 
     class Meta(PlacementSerializer.Meta):
@@ -207,6 +228,7 @@ class PlacementDetailSerializer(PlacementSerializer):
             "parameters",
             "drained_brokers",
             "note",
+            "based_on",
             "outcome",
         ]
         read_only_fields = fields
@@ -282,6 +304,30 @@ class PartSerializer(serializers.Serializer[MeasuredPart]):
     )
     publishers = serializers.IntegerField(
         allow_null=True, help_text="Publishers that the broker lets in; null: it has no list."
+    )
+
+
+class RoundSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe one placement of a line of rounds: what it predicted, and what was measured."""
+
+    placement = serializers.UUIDField()
+    name = serializers.CharField(help_text="Such as `L-3`.")
+    round = serializers.IntegerField(help_text=ROUND)
+    created_at = serializers.DateTimeField()
+    brokers = serializers.IntegerField(help_text="Brokers that serve publishers of the topic.")
+    moved = serializers.IntegerField(help_text=MOVED)
+    predicted_p99_s = serializers.FloatField(allow_null=True, help_text=P99)
+    slo_p99_s = serializers.FloatField(
+        allow_null=True, help_text="Target of the 99th percentile at that time, s; null: none."
+    )
+    is_in_force = serializers.BooleanField(
+        help_text="Whether brokers enforce its parts and let in its publishers; the latest of "
+        "those that do."
+    )
+    measured = MeasuredPlacementSerializer(
+        allow_null=True,
+        help_text="Of the placement in force: as of now. Of others: what the next one was made "
+        "by. Null: nothing.",
     )
 
 

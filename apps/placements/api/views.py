@@ -19,6 +19,7 @@ from apps.common.api.preconditions import once
 from apps.placements.api.outcome import PlacementOutcomeSerializer
 from apps.placements.api.serializers import (
     PartSerializer,
+    PlacementAgainSerializer,
     PlacementDetailSerializer,
     PlacementMethodSerializer,
     PlacementMoveSerializer,
@@ -26,11 +27,13 @@ from apps.placements.api.serializers import (
     PlacementRequestSerializer,
     PlacementSerializer,
     PlacementWhatIfSerializer,
+    RoundSerializer,
 )
 from apps.placements.domain.sentences import LISTED
 from apps.placements.models import Move, Placement
 from apps.placements.selectors.parts import measured_parts, measured_whole, publishers_unlisted
-from apps.placements.services import placement_request
+from apps.placements.selectors.rounds import rounds_of
+from apps.placements.services import placement_again, placement_request
 from apps.placements.services.propose import placement_plan
 from apps.placements.services.what_if import placement_what_if
 from apps.plans.api.serializers import PlanDetailSerializer
@@ -60,8 +63,8 @@ class PlacementViewSet(
     """List placements of publishers over brokers that runs have computed."""
 
     queryset = Placement.objects.select_related(
-        "system", "topic", "run__snapshot", "run__asked_by", "run__system"
-    ).defer("run__snapshot__payload", *Placement.LARGE)
+        "system", "topic", "run__snapshot", "run__asked_by", "run__system", "based_on"
+    ).defer("run__snapshot__payload", "outcome", "based_on__outcome")
     serializer_class = PlacementSerializer
     filterset_class = PlacementFilter
     filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
@@ -73,10 +76,11 @@ class PlacementViewSet(
     ordering = ["-id"]
     needs = {
         "create": Permission.START_RUN,
+        "again": Permission.START_RUN,
         "what_if": Permission.START_RUN,
         "plan": Permission.PROPOSE_PLAN,
     }
-    refuses = {"create": (409, 422), "what_if": (409, 429)}
+    refuses = {"create": (409, 422), "again": (409, 422), "what_if": (409, 429)}
 
     def get_serializer_class(self) -> Any:
         return PlacementDetailSerializer if self.action == "retrieve" else PlacementSerializer
@@ -100,6 +104,58 @@ class PlacementViewSet(
             )
 
         return once(request, start)
+
+    @extend_schema(
+        request=PlacementAgainSerializer,
+        responses={202: RunSerializer},
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @action(detail=True, methods=["post"])
+    def again(self, request: Request, id: str) -> Response:
+        """Place the topic again, as it is now, by what is measured of this placement in force.
+
+        Method, parameters, drained brokers and seed are those of the placement.
+        """
+
+        def start() -> Response:
+            form = PlacementAgainSerializer(data=request.data)
+            form.is_valid(raise_exception=True)
+            run = placement_again(
+                placement=self.get_object(), actor=actor_of(request), **form.validated_data
+            )
+            return accepted(run, request)
+
+        return once(request, start)
+
+    @extend_schema(
+        responses=inline_serializer(
+            "Rounds",
+            {
+                "results": RoundSerializer(many=True, help_text="The oldest first."),
+                "can_place_again": serializers.BooleanField(
+                    help_text="Whether this placement can be placed again by what is measured."
+                ),
+                "because": serializers.CharField(
+                    help_text="Why it cannot, and what to do; empty where it can."
+                ),
+                "measured_rounds": serializers.IntegerField(
+                    help_text="Placements of the line of which something is measured; those that "
+                    "came to the same as the one before count once."
+                ),
+                "search_rounds": serializers.IntegerField(
+                    allow_null=True,
+                    help_text="Rounds that a search by halves would measure, by the speeds that "
+                    "were fitted last; null: none were.",
+                ),
+            },
+        )
+    )
+    @action(detail=True, methods=["get"])
+    def rounds(self, request: Request, id: str) -> Response:
+        """Return the line of placements that this one belongs to, each made by what was measured of
+        the one before."""
+        found = rounds_of(self.get_object())
+        return Response({**found, "results": RoundSerializer(found["results"], many=True).data})
 
     @extend_schema(request=PlacementWhatIfSerializer, responses=PlacementOutcomeSerializer)
     @action(detail=True, methods=["post"], url_path="what-if")

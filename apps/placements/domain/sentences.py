@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apps.common.formatting import counted, figure
+from apps.common.formatting import counted, duration, figure
 from weir.actions.assign_publishers import MOST_PUBLISHERS
 from weir.actions.set_bucket import COUNT
 from weir.placement.handover import NOBODY, Names, Part
@@ -67,17 +67,25 @@ def ways_out(
     drained: Mapping[str, float],
     pinned: Sequence[tuple[str, str]],
     too_large: Sequence[tuple[str, float]],
+    slow: Sequence[str] = (),
 ) -> list[str]:
     """Return what would help, one sentence each.
 
     `drained`: room of each drained broker. `pinned`: publishers without room, and where they are
-    pinned. `too_large`: publishers that send more than any broker takes.
+    pinned. `too_large`: publishers that send more than any broker takes. `slow`: brokers that
+    were measured to take less than their publish rates, so that raising these would not help.
     """
     sentences = []
     if need_brokers:
         sentences.append(
             f"Add {counted(need_brokers, 'broker')} that {_takes(need_brokers)} "
-            f"{figure(largest_room_per_s)} msg/s, or raise the publish rates of these."
+            f"{figure(largest_room_per_s)} msg/s, "
+            + (
+                f"or make {named(slow)} faster: measured, less is taken there than the publish "
+                "rate says."
+                if slow
+                else "or raise the publish rates of these."
+            )
         )
     if pinned:
         places = sorted({broker for _, broker in pinned})
@@ -106,6 +114,65 @@ def _takes(brokers: int) -> str:
 def brokers_used(outcome: Mapping[str, Any]) -> int:
     """Return how many brokers serve publishers of the topic."""
     return sum(1 for share in outcome["shares"] if share["publishers"])
+
+
+def not_in_force(
+    name: str, *, flow: str, counted_only: bool, others: bool, instead: str | None
+) -> str:
+    """Return why nothing is measured of a placement, and what to do.
+
+    `counted_only`: its parts are in force, and only counted. `others`: its parts are in force, and
+    brokers let in other publishers. `instead`: the placement of the same line that is in force.
+    """
+    if instead:
+        return (
+            f"{instead}, made by what was measured before, is in force, not {name}. Place "
+            f"{instead} again."
+        )
+    if counted_only:
+        return (
+            f"The parts of {name} are only counted. Plan it again to enforce them, and execute "
+            "that plan; what messages take at each broker is measured from then on."
+        )
+    if others:
+        return (
+            f"Brokers let in other publishers of {flow} than {name} places there. Plan it and "
+            "execute the plan; what messages take at each broker is measured from then on."
+        )
+    return (
+        f"The parts of {name} are not those in force for {flow}. Plan it and execute the plan; "
+        "what messages take at each broker is measured from then on."
+    )
+
+
+def not_measured(
+    flow: str,
+    *,
+    silent: Sequence[str],
+    unmeasured: Sequence[str],
+    most: tuple[str, int, float] | None,
+) -> str:
+    """Return why too little is measured of a placement in force, and what to do.
+
+    `silent`: brokers of it whose agents do not report. `unmeasured`: those whose agents report no
+    delays. `most`: broker, messages and seconds of the largest measurement; None: there is none.
+    """
+    if most is not None:
+        broker, messages, seconds = most
+        return (
+            f"Too little is measured to bound what 1 % of the messages of {flow} wait longer "
+            f"than: {counted(messages, 'message')} in {duration(seconds)} at {broker}, and fewer "
+            "elsewhere. Measure longer."
+        )
+    sentences = []
+    if unmeasured:
+        sentences.append(
+            f"Nothing of {flow} was measured yet at {named(unmeasured)}: messages have to pass, "
+            "and the agents have to be of this version."
+        )
+    if silent:
+        sentences.append(f"No agent reports from {named(silent)}.")
+    return " ".join(sentences)
 
 
 def plan_effect(flow: str, broker: str, before: Part | None, after: Part | None) -> str:

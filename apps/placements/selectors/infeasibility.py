@@ -8,6 +8,7 @@ from apps.placements.domain.sentences import no_room, ways_out
 from apps.runs.models import Run, RunResult
 from weir.codec.placement import placement_from_json
 from weir.model.placement import NOWHERE, PlacementProblem
+from weir.placement.profiling import fitted
 
 MOST_LISTED = 20
 """The number of publishers without room that are listed; `publishers` counts them all."""
@@ -29,10 +30,12 @@ def infeasible_sentence(problem: PlacementProblem, plain: Mapping[str, Any]) -> 
 
 
 def _explained(problem: PlacementProblem, plain: Mapping[str, Any]) -> dict[str, Any]:
+    # What is measured leaves less room than publish rates do.
+    problem = fitted(problem)
     rows = _without_room(problem, set(plain["unassigned"]))
     rate = sum(row["rate_per_s"] for row in rows)
     rooms = _rooms(problem, plain)
-    largest = max((broker.max_rate_per_s for broker in problem.brokers), default=0.0)
+    largest = max((broker.most_per_s for broker in problem.brokers), default=0.0)
     pinned = [(row["name"], row["pinned_to"]) for row in rows if row["pinned_to"] is not None]
     return {
         "topic": problem.contract.topic,
@@ -41,13 +44,18 @@ def _explained(problem: PlacementProblem, plain: Mapping[str, Any]) -> dict[str,
             need_brokers=plain["need_brokers"],
             largest_room_per_s=largest,
             drained={
-                row["broker"]: row["max_rate_per_s"] - row["allocated_rate_per_s"]
-                for row in rooms
-                if row["drained"]
+                broker.broker: broker.most_per_s - broker.allocated_rate_per_s
+                for broker in problem.brokers
+                if broker.drained
             },
             pinned=pinned,
             too_large=[
                 (row["name"], row["rate_per_s"]) for row in rows if row["rate_per_s"] > largest
+            ],
+            slow=[
+                broker.broker
+                for broker in problem.brokers
+                if broker.most_per_s < broker.max_rate_per_s and not broker.drained
             ],
         ),
         "publishers": len(rows),

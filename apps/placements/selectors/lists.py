@@ -3,9 +3,13 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from uuid import UUID
 
 from apps.catalog.models import Publisher
 from apps.placements.models import Placement
+from apps.runs.models import RunResult
 from weir.actions import SettingKey, target_of
 from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.model.plan import Value
@@ -36,14 +40,23 @@ def lists_of_catalogue(placement: Placement) -> dict[str, Names]:
     return lists_of(rows.values_list("name", "broker__name"))
 
 
+@lru_cache(maxsize=4)
+def assignments_of(placement: UUID) -> Mapping[str, str]:
+    """Return the broker of each publisher that the placement of this id places.
+
+    Kept: pages that are open look every few seconds, and an answer that is stored never changes.
+    """
+    answer = RunResult.objects.get(run__placement__public_id=placement)
+    return MappingProxyType(json.loads(bytes(answer.payload))["assignments"])
+
+
 def lists_of_placement(placement: Placement, present: Mapping[str, Names]) -> dict[str, Names]:
     """Return whom each broker lets in by the placement, given who publishes where at present.
 
     Publishers without a rate take no part in a placement. They keep their broker where it serves
     others; else they go to the broker that serves most.
     """
-    answer = json.loads(bytes(placement.run.result.payload))
-    places: dict[str, str] = answer["assignments"]
+    places = dict(assignments_of(placement.public_id))
     serving = Counter(places.values())
     most = min(serving, key=lambda broker: (-serving[broker], broker))
     today = {name: broker for broker in sorted(present) for name in present[broker]}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from apps.catalog.models import Publisher, Topic
 from apps.executions.selectors import in_force
@@ -58,6 +59,17 @@ def parts_in_force(flow: str, settings: Mapping[SettingKey, Value]) -> dict[str,
             count_only=value["mode"] == COUNT,
         )
         for broker, value in _values(flow, settings).items()
+    }
+
+
+def parts_of(shares: Iterable[Mapping[str, Any]], *, count_only: bool = False) -> dict[str, Part]:
+    """Return each broker's part of the bucket by the shares of a placement's outcome."""
+    return {
+        share["broker"]: Part(
+            rate_per_s=share["token_rate_per_s"], size=share["bucket"], count_only=count_only
+        )
+        for share in shares
+        if share["publishers"]
     }
 
 

@@ -20,9 +20,9 @@ from apps.placements.domain.sentences import named
 from apps.systems.models import System
 from apps.topology.models import Broker
 from weir.actions.assign_publishers import KIND as PUBLISHERS
-from weir.codec.placement import placement_from_dict
+from weir.codec.placement import delays_to_dict, placement_from_dict
 from weir.errors import InvalidProblem
-from weir.model.placement import PlacementProblem
+from weir.model.placement import MeasuredDelays, PlacementProblem
 
 CODE = "nothing_to_place"
 MOST_ERRORS = 20
@@ -40,10 +40,26 @@ class Sender:
     pinned: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Former:
+    """Hold what is known from the placement in force."""
+
+    placement: str
+    """Its public id."""
+    delays: Mapping[str, MeasuredDelays]
+    """What was measured at each broker; those of brokers without a publish rate are left out."""
+    speeds_per_s: Mapping[str, float]
+    """What brokers process, msg/s, as rounds before showed."""
+
+
 def placement_problem(
-    system: System, topic: Topic, drained_brokers: Iterable[Broker] = ()
+    system: System,
+    topic: Topic,
+    drained_brokers: Iterable[Broker] = (),
+    former: Former | None = None,
 ) -> PlacementProblem:
-    """Return the problem of this topic. Raises ApplicationError naming the field and what to do.
+    """Return the problem of this topic, with what was measured of a former placement of it. Raises
+    ApplicationError naming the field and what to do.
 
     Read under the system's row lock; topic and brokers are read again, so that all is one version.
     """
@@ -79,6 +95,7 @@ def placement_problem(
                 "max_rate": rate,
                 "allocated_rate": allocated.get(name, 0.0),
                 "drained": name in drained,
+                "speed": former.speeds_per_s.get(name) if former else None,
             }
             for name, rate in rates.items()
         ],
@@ -88,6 +105,7 @@ def placement_problem(
         ],
         "pins": {sender.name: sender.broker for sender in senders if sender.pinned},
         "previous": _today(senders, lists.get(topic.name, {})),
+        **_measured(former),
     }
     try:
         return placement_from_dict(plain)
@@ -106,6 +124,15 @@ def _now(system: System, topic: Topic) -> Topic:
     if now is None:
         raise _refused("topic", f"{topic} was deleted. Choose another topic.")
     return now
+
+
+def _measured(former: Former | None) -> dict[str, Any]:
+    if former is None:
+        return {}
+    return {
+        "measured_of": former.placement,
+        "measured": {name: delays_to_dict(delays) for name, delays in former.delays.items()},
+    }
 
 
 def _rate(senders: Iterable[Sender]) -> float:

@@ -3,12 +3,13 @@
 from typing import Any
 
 from apps.accounts.models import User
+from apps.placements.services.again import placement_again
 from apps.placements.services.computation import KIND
 from apps.runs.models import Run
 from apps.runs.services.computations import computation_start
 from apps.systems.models import System
 
-__all__ = ["placement_request"]
+__all__ = ["placement_again", "placement_request"]
 
 
 def placement_request(*, system: System, actor: User | None, **asked: Any) -> Run:

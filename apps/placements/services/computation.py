@@ -6,10 +6,12 @@ from typing import Any
 
 from apps.catalog.models import Topic
 from apps.common.computing import params_of
-from apps.placements.domain.sentences import placement_sentence
+from apps.common.errors import Conflict
+from apps.placements.domain.sentences import named, placement_sentence
 from apps.placements.models import Placement
 from apps.placements.selectors.infeasibility import explain_infeasible, infeasible_sentence
-from apps.placements.selectors.problem import placement_problem
+from apps.placements.selectors.problem import Former, placement_problem
+from apps.placements.selectors.rounds import Rounds
 from apps.placements.services.store import check_belongs, store_rows
 from apps.runs.models import Run
 from apps.runs.selectors import Answer, Computation, Question
@@ -33,17 +35,42 @@ def freeze(
     seed: int = 0,
     time_limit_s: float | None = None,
     note: str = "",
+    measured_of: Placement | None = None,
 ) -> Question:
-    """Freeze who publishes the topic where, and what the brokers take. Raises ApplicationError
-    naming what of the request or of the model does not fit."""
+    """Freeze who publishes the topic where, what the brokers take, and what is measured of the
+    placement `measured_of`, which is in force. Raises ApplicationError naming what of the request
+    or of the model does not fit."""
     params_of(placer, method, parameters or {})
+    former = None if measured_of is None else _former(measured_of)
+    problem = placement_problem(system, topic, drained_brokers, former)
+    if former is not None and all(row.delay.high_s is None for row in problem.measured.values()):
+        raise Conflict(
+            "not_measured",
+            f"{named(sorted(former.delays))}: {topic} was measured there, and no publish rate is "
+            "left. Give these brokers one, or place the topic anew.",
+        )
     return Question(
-        payload=placement_bytes(placement_problem(system, topic, drained_brokers)),
+        payload=placement_bytes(problem),
         method=method,
         parameters=dict(parameters or {}),
         seed=seed,
         time_limit_s=time_limit_s,
         note=note,
+    )
+
+
+def _former(placement: Placement) -> Former:
+    """Return what is measured of the placement. Raises Conflict where it is not in force, or where
+    that is too little."""
+    rounds = Rounds(placement)
+    if rounds.why_not_in_force:
+        raise Conflict("not_in_force", rounds.why_not_in_force)
+    if rounds.profile.because:
+        raise Conflict("not_measured", rounds.profile.because)
+    return Former(
+        placement=str(placement.public_id),
+        delays=rounds.profile.delays,
+        speeds_per_s=rounds.speeds_per_s,
     )
 
 

@@ -17,7 +17,7 @@ from apps.placements.selectors.lists import (
     lists_of_catalogue,
     lists_of_placement,
 )
-from apps.placements.selectors.parts import parts_in_force
+from apps.placements.selectors.parts import parts_in_force, parts_of
 from apps.plans.models import Plan
 from apps.plans.services import plan_create
 from apps.systems.models import System
@@ -74,15 +74,7 @@ def placement_plan(
             f"Parts of the bucket of {flow} are enforced: to count instead would lift them. Plan "
             "the placement's parts as they are to be enforced.",
         )
-    after = {
-        share["broker"]: Part(
-            rate_per_s=share["token_rate_per_s"],
-            size=share["bucket"],
-            count_only=mode == COUNT,
-        )
-        for share in placement.outcome["shares"]
-        if share["publishers"]
-    }
+    after = parts_of(placement.outcome["shares"], count_only=mode == COUNT)
     enters = _open(before, carried)
     lists = _lists(placement, settings, enters) if mode == ENFORCE else Assigned()
     if mode == ENFORCE:

@@ -14,6 +14,7 @@ from apps.runs.services.computations import next_number
 from weir.model.placement import NOWHERE, PlacementProblem
 from weir.model.placement import Placement as Answer
 from weir.placement.moves import price_of_moves
+from weir.placement.profiling import fitted
 
 BATCH = 2000
 
@@ -48,6 +49,9 @@ def check_belongs(run: Run, problem: PlacementProblem, plain: Mapping[str, Any])
         ours.slo_p99_s,
     ):
         raise ValueError(f"{run}: answer keeps to another contract than its snapshot has")
+    measured = plain.get("measured")
+    if (None if measured is None else measured["of"]) != problem.measured_of:
+        raise ValueError(f"{run}: answer is made by other measurements than its snapshot has")
     _check_pins_and_drains(run, problem, assignments)
 
 
@@ -69,11 +73,13 @@ def store_rows(run: Run, problem: PlacementProblem, plain: Mapping[str, Any]) ->
     their broker."""
     contract = problem.contract
     assert run.system is not None
+    topic = Topic.objects.filter(system=run.system, name=contract.topic).first()
+    former = _former(run, topic, problem.measured_of)
     placement = Placement.objects.create(
         system=run.system,
         run=run,
         number=next_number(Placement, run),
-        topic=Topic.objects.filter(system=run.system, name=contract.topic).first(),
+        topic=topic,
         topic_name=contract.topic,
         method=plain["method"],
         brokers=brokers_used(plain),
@@ -86,10 +92,21 @@ def store_rows(run: Run, problem: PlacementProblem, plain: Mapping[str, Any]) ->
         meets=plain["meets"],
         drained_brokers=[broker.broker for broker in problem.brokers if broker.drained],
         note=run_note(run),
+        based_on=former,
+        round=former.round + 1 if former else 1,
         outcome=outcome_of(plain),
     )
     Move.objects.bulk_create(_moves(placement, problem, plain["assignments"]), batch_size=BATCH)
     return placement
+
+
+def _former(run: Run, topic: Topic | None, measured_of: str | None) -> Placement | None:
+    """Return the placement of the topic that was in force while was measured what the snapshot
+    holds."""
+    if measured_of is None:
+        return None
+    rows = Placement.objects.filter(system=run.system, topic=topic, public_id=measured_of)
+    return rows.only("round").first()
 
 
 def _moves(
@@ -136,7 +153,7 @@ def _prices(
     places = np.array([at[assignments[name]] for name in names], dtype=np.int64)
     must_move = (problem.publishers.today == NOWHERE).tolist()
     p99_without_s: list[float | None] = [None] * len(names)
-    for price in price_of_moves(problem, Answer(method=method, broker_of=places)).moves:
+    for price in price_of_moves(fitted(problem), Answer(method=method, broker_of=places)).moves:
         for index in price.publishers.tolist():
             must_move[index], p99_without_s[index] = price.must_move, price.p99_without_s
     return must_move, p99_without_s

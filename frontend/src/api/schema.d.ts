@@ -1763,6 +1763,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/placements/{id}/again": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Place the topic again, as it is now, by what is measured of this placement in force
+         * @description Place the topic again, as it is now, by what is measured of this placement in force.
+         *
+         *     Method, parameters, drained brokers and seed are those of the placement.
+         *
+         *     Role: editor.
+         */
+        post: operations["placements_again_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/placements/{id}/parts": {
         parameters: {
             query?: never;
@@ -1801,6 +1825,29 @@ export interface paths {
          *     Role: editor.
          */
         post: operations["placements_plan_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/placements/{id}/rounds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the line of placements that this one belongs to, each made by what was measured of the one before
+         * @description Return the line of placements that this one belongs to, each made by what was measured of
+         *     the one before.
+         *
+         *     Role: any.
+         */
+        get: operations["placements_rounds_retrieve"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -6572,6 +6619,106 @@ export interface components {
          * @enum {string}
          */
         MeasureEnum: "cpu" | "storage" | "network";
+        /** @description What was measured of the placement before, by which this one is made. */
+        MeasuredBefore: {
+            /** @description The id of that placement. */
+            of: string;
+            /** @description Whether every broker kept the target; null: not proven, or there is none. */
+            meets: boolean | null;
+            brokers: components["schemas"]["MeasuredBroker"][];
+            /** @description Rounds that a search by halves of each broker's publishers would measure if brokers are as fitted; 0: the topic has no target. */
+            search_rounds: number;
+        };
+        /** @description What messages of the topic took at one broker, and what that shows. */
+        MeasuredBroker: {
+            broker: string;
+            /** @description Publishers of the topic that it served. */
+            publishers: number;
+            /**
+             * Format: double
+             * @description Messages over seconds.
+             */
+            rate_per_s: number;
+            /** @description Messages that were measured. */
+            messages: number;
+            /**
+             * Format: double
+             * @description For how long, s.
+             */
+            seconds: number;
+            /**
+             * Format: double
+             * @description What the placement had predicted, s; null: it grows without bound.
+             */
+            predicted_p99_s: number | null;
+            /**
+             * Format: double
+             * @description What 1 % of them took longer than, from their arrival until the broker handed them on, s.
+             */
+            p99_s: number;
+            /**
+             * Format: double
+             * @description It is no less, with 97.5 % certainty, s.
+             */
+            low_s: number;
+            /**
+             * Format: double
+             * @description It is no more, with 97.5 % certainty, s; null: too little is measured.
+             */
+            high_s: number | null;
+            /**
+             * Format: double
+             * @description The same without what the part of the bucket held, s.
+             */
+            processing_p99_s: number;
+            /**
+             * Format: double
+             * @description As `low_s`, of `processing_p99_s`.
+             */
+            processing_low_s: number;
+            /**
+             * Format: double
+             * @description As `high_s`, of `processing_p99_s`.
+             */
+            processing_high_s: number | null;
+            /** @description Null: the topic has no target. */
+            verdict: (components["schemas"]["MeasuredVerdictEnum"] | components["schemas"]["NullEnum"]) | null;
+            /** @description What most of the delay is where the target was missed; null: it was not. */
+            cause: (components["schemas"]["MeasuredCauseEnum"] | components["schemas"]["NullEnum"]) | null;
+            /**
+             * Format: double
+             * @description What the broker was taken to process, msg/s; null: nothing was fitted yet.
+             */
+            speed_before_per_s: number | null;
+            /**
+             * Format: double
+             * @description What it processes as the measurement shows, msg/s; null: nothing was fitted yet.
+             */
+            speed_per_s: number | null;
+            /** @description Whether the measurement changed its speed: not where too little is measured, or where tokens alone explain it. Null: nothing was fitted yet. */
+            fitted: boolean | null;
+        };
+        /**
+         * @description - `processing`: The broker is slower than its publishers need.
+         *     - `tokens`: Messages wait for tokens of the broker's part of the bucket.
+         * @enum {string}
+         */
+        MeasuredCauseEnum: "processing" | "tokens";
+        /** @description What was measured at the brokers of a placement while it was in force. */
+        MeasuredPlacement: {
+            /** @description The id of that placement. */
+            of: string;
+            /** @description Whether every broker kept the target; null: not proven, or there is none. */
+            meets: boolean | null;
+            brokers: components["schemas"]["MeasuredBroker"][];
+        };
+        /**
+         * @description - `kept`: The 99th percentile is at most the target, proven at 95 %.
+         *     - `missed`: The 99th percentile is above the target, proven at 95 %.
+         *     - `inconclusive`: Neither is proven yet: the target lies within the interval.
+         * @enum {string}
+         */
+        MeasuredVerdictEnum: "kept" | "missed" | "inconclusive";
         /** @description One difference of the models behind two allocations. */
         ModelChange: {
             what: components["schemas"]["WhatEnum"];
@@ -8154,6 +8301,8 @@ export interface components {
             readonly slo_p99_s: number | null;
             /** @description Whether it meets the target; null: there is none. */
             readonly meets: boolean | null;
+            /** @description 1; of a placement made by measurements one more than of the one that was measured. */
+            readonly round: number;
             readonly asked_by: string | null;
             /** Format: uuid */
             readonly asked_by_id: string | null;
@@ -8161,14 +8310,23 @@ export interface components {
             readonly created_at: string;
             readonly allowed_commands: components["schemas"]["PlacementCommandEnum"][];
         };
+        /** @description Why the topic is placed again. */
+        PlacementAgainRequest: {
+            /**
+             * @description Why.
+             * @default
+             */
+            note: string;
+        };
         /**
          * @description - `cancel`: Stop the run.
          *     - `rerun`: Compute the same again on the same snapshot.
+         *     - `again`: Place the topic again by what was measured of it.
          *     - `plan`: Make a draft of the plan that splits the topic's bucket as it says.
          *     - `what_if`: Compute at once what another contract or other brokers would bring.
          * @enum {string}
          */
-        PlacementCommandEnum: "cancel" | "plan" | "rerun" | "what_if";
+        PlacementCommandEnum: "again" | "cancel" | "plan" | "rerun" | "what_if";
         /** @description What the topic may send, and what it is promised. */
         PlacementContract: {
             /**
@@ -8240,6 +8398,8 @@ export interface components {
             readonly slo_p99_s: number | null;
             /** @description Whether it meets the target; null: there is none. */
             readonly meets: boolean | null;
+            /** @description 1; of a placement made by measurements one more than of the one that was measured. */
+            readonly round: number;
             readonly asked_by: string | null;
             /** Format: uuid */
             readonly asked_by_id: string | null;
@@ -8255,6 +8415,8 @@ export interface components {
             /** @description Names of brokers that shall serve nobody of the topic. */
             readonly drained_brokers: string[];
             readonly note: string;
+            /** @description The placement that was measured and that this one is made by; null: none. */
+            readonly based_on: components["schemas"]["Computed"] | null;
             readonly outcome: components["schemas"]["PlacementOutcome"];
         };
         /** @description How the publishers of one correlation key are spread. */
@@ -8391,6 +8553,8 @@ export interface components {
              * @description What one publisher alone can send at most, msg/s.
              */
             largest_share_per_s: number | null;
+            /** @description Null: it is not made by measurements. */
+            measured?: components["schemas"]["MeasuredBefore"] | null;
         };
         /** @description The title of the plan, and what brokers do with their parts of the bucket. */
         PlacementPlanRequestRequest: {
@@ -8474,6 +8638,11 @@ export interface components {
              * @description What 1 % of its messages wait longer than for tokens alone, s; null: it has none of the topic, it grows without bound, or the placement is older than this figure.
              */
             wait_p99_s?: number | null;
+            /**
+             * Format: double
+             * @description What it processes by this placement, msg/s: as measured, else its publish rate; null: the placement is older than this figure.
+             */
+            speed_per_s?: number | null;
             /** @description Its bucket is below one token: every message waits for a whole one. */
             below_one_token: boolean;
         };
@@ -9540,6 +9709,47 @@ export interface components {
              * @description What is left; 0 of a drained broker.
              */
             room_per_s: number;
+        };
+        /** @description One placement of a line of rounds: what it predicted, and what was measured. */
+        Round: {
+            /** Format: uuid */
+            placement: string;
+            /** @description Such as `L-3`. */
+            name: string;
+            /** @description 1; of a placement made by measurements one more than of the one that was measured. */
+            round: number;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Brokers that serve publishers of the topic. */
+            brokers: number;
+            /** @description Publishers that change their broker, or get one. */
+            moved: number;
+            /**
+             * Format: double
+             * @description What 1 % of the messages wait longer than, in token bucket and queue, s; null: it grows without bound.
+             */
+            predicted_p99_s: number | null;
+            /**
+             * Format: double
+             * @description Target of the 99th percentile at that time, s; null: none.
+             */
+            slo_p99_s: number | null;
+            /** @description Whether brokers enforce its parts and let in its publishers; the latest of those that do. */
+            is_in_force: boolean;
+            /** @description Of the placement in force: as of now. Of others: what the next one was made by. Null: nothing. */
+            measured: components["schemas"]["MeasuredPlacement"] | null;
+        };
+        Rounds: {
+            /** @description The oldest first. */
+            results: components["schemas"]["Round"][];
+            /** @description Whether this placement can be placed again by what is measured. */
+            can_place_again: boolean;
+            /** @description Why it cannot, and what to do; empty where it can. */
+            because: string;
+            /** @description Placements of the line of which something is measured; those that came to the same as the one before count once. */
+            measured_rounds: number;
+            /** @description Rounds that a search by halves would measure, by the speeds that were fitted last; null: none were. */
+            search_rounds: number | null;
         };
         /**
          * @description - `edit`: PATCH it.
@@ -11152,6 +11362,7 @@ export interface components {
              *     - `nothing_to_place` (409): Topic or brokers lack what a placement needs, as the detail says.
              *     - `nothing_to_start` (409): All of it is computed, or being computed.
              *     - `nothing_to_compare` (404): There is no earlier allocation.
+             *     - `not_measured` (409): Agents have measured too little of the placement, as the detail says.
              *     - `nothing_measured` (409): Agents measured nothing in this time.
              *     - `nothing_to_fit` (409): No resource or topic of the system can be measured.
              *     - `no_system` (409): The allocation was computed from a file.
@@ -11191,7 +11402,7 @@ export interface components {
              *     - `outside_window` (409): A maintenance window forbids it now; `override_window` goes on.
              *     - `not_executed` (409): Only a plan that was carried out is rolled back by a plan.
              *     - `cannot_be_rolled_back` (409): What the plan did has no way back.
-             *     - `not_in_force` (409): What the plan put in force was changed since.
+             *     - `not_in_force` (409): What the plan or placement sets is not in force, or not any more.
              *     - `not_what_is_in_force` (409): Something later changed the system.
              *     - `no_such_action` (404): The execution has no such action.
              *     - `database_restored` (409): Agents have obeyed what this database does not know; see *restored*.
@@ -16744,6 +16955,106 @@ export interface operations {
             };
         };
     };
+    placements_again_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "note": "After a day in force"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PlacementAgainRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000020",
+                     *       "number": 26,
+                     *       "kind": "allocation",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "system_name": "Trading floor",
+                     *       "state": "running",
+                     *       "method": "certified",
+                     *       "parameters": {},
+                     *       "seed": 0,
+                     *       "time_limit_s": 30,
+                     *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
+                     *       "model_version": 14,
+                     *       "result_hash": null,
+                     *       "kernel_version": "",
+                     *       "allocation": null,
+                     *       "study": null,
+                     *       "overlay_evaluation": null,
+                     *       "computed": null,
+                     *       "answer": null,
+                     *       "asked_by": "editor",
+                     *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
+                     *       "rerun_of": null,
+                     *       "rerun_of_name": null,
+                     *       "starts_from": null,
+                     *       "starts_from_name": null,
+                     *       "attempt": 1,
+                     *       "worker": "celery@worker-1",
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "started_at": "2026-03-02T08:00:00.140Z",
+                     *       "finished_at": null,
+                     *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
+                     *       "cancel_requested": false,
+                     *       "progress": {
+                     *         "iteration": 12,
+                     *         "utility": 1320911.4,
+                     *         "upper_bound": 1329014.2
+                     *       },
+                     *       "failure_code": "",
+                     *       "failure": "",
+                     *       "allowed_commands": [
+                     *         "cancel"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     placements_parts_retrieve: {
         parameters: {
             query?: never;
@@ -16820,6 +17131,40 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    placements_rounds_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rounds"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {

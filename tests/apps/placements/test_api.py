@@ -98,7 +98,7 @@ def test_a_row_has_the_figures_and_no_outcome(api, placement):
     assert (row["name"], row["topic_name"], row["publishers"]) == ("L-1", "sensors", 12)
     assert row["p99_s"] == placement.p99_s
     assert row["slo_p99_s"] == 0.05
-    assert row["allowed_commands"] == ["rerun", "what_if", "plan"]
+    assert row["allowed_commands"] == ["rerun", "what_if", "again", "plan"]
     assert "outcome" not in row
 
 

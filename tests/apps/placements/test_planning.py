@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.domain.roles import Role
-from apps.catalog.models import Publisher, Topic
+from apps.catalog.models import Publisher
 from apps.executions.models import Setting
 from apps.executions.services.adopt_model import model_adopt
 from apps.placements.models import Placement
@@ -17,8 +17,15 @@ from apps.systems.services import entity_update
 from apps.telemetry.models import Sample
 from tests.conftest import client_of
 from tests.factories import make_user
-from tests.factories.streets import Streets, make_streets, place
-from weir.actions import target_key
+from tests.factories.streets import (
+    Streets,
+    carry_from,
+    carry_out,
+    enforce,
+    make_streets,
+    place,
+    values,
+)
 from weir.model.plan import Action
 
 pytestmark = pytest.mark.django_db
@@ -31,18 +38,6 @@ def streets() -> Streets:
     Publisher.objects.filter(system=streets.system, name__in=["s01", "s09"]).update(pinned=True)
     carry_from(streets, "b1")
     return streets
-
-
-def carry_from(streets: Streets, broker: str, delivery: str = "best_effort") -> None:
-    """The topic enters at this broker, as its model says."""
-    entity_update(
-        instance=streets.topic,
-        actor=None,
-        expected_version=Topic.objects.get(pk=streets.topic.pk).version,
-        values={"source": streets.brokers[broker], "delivery": delivery},
-    )
-    Setting.objects.filter(system=streets.system).delete()
-    model_adopt(system=streets.system, actor=None, reason="As loaded.")
 
 
 def ask(api: Any, placement: Placement, **body: Any) -> Any:
@@ -82,40 +77,6 @@ def lists(plan: Plan) -> list[dict[str, tuple[Any, Any]]]:
         for s in plan.content.steps
         if all(action.kind == "assign_publishers" for action in s.actions)
     ]
-
-
-def enforce(streets: Streets, parts: dict[str, dict[str, Any]], kind: str = "set_bucket") -> None:
-    """These parts of the bucket, or lists of publishers, are in force."""
-    for broker, value in parts.items():
-        target = {"flow": streets.topic.name, "broker": broker}
-        Setting.objects.update_or_create(
-            system=streets.system,
-            kind=kind,
-            target_key=target_key(target),
-            defaults={"target": target, "in_force": value, "desired": value},
-        )
-
-
-def values(plan: Plan, kind: str = "set_bucket") -> dict[str, dict[str, Any]]:
-    return {
-        action.target["broker"]: dict(action.after)
-        for step in plan.content.steps
-        for action in step.actions
-        if action.kind == kind and action.after is not None
-    }
-
-
-def carry_out(streets: Streets, plan: Plan) -> None:
-    """All that the plan leads to is in force."""
-    for kind in ("set_bucket", "assign_publishers"):
-        every = [a for step in plan.content.steps for a in step.actions if a.kind == kind]
-        end = {action.target["broker"]: action.after for action in every}
-        enforce(streets, {broker: value for broker, value in end.items() if value}, kind)
-        for broker, value in end.items():
-            if value is None:
-                Setting.objects.filter(
-                    system=streets.system, kind=kind, target__broker=broker
-                ).delete()
 
 
 def test_the_source_is_bounded_before_others_open(api, streets):

@@ -1,0 +1,517 @@
+"""POST /placements/{id}/again and GET .../rounds: placed again by what was measured."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.domain.roles import Role
+from apps.catalog.models import Publisher, Topic
+from apps.executions.models import Setting
+from apps.placements.models import Placement
+from apps.placements.services import placement_again
+from apps.runs.models import OPENED, Run
+from apps.runs.selectors import run_explanation
+from apps.runs.services.computations import run_again, run_store
+from apps.systems.services import entity_update
+from apps.telemetry.models import Agent, Sample
+from apps.telemetry.services import agent_revoke
+from apps.topology.models import Broker
+from tests.conftest import client_of
+from tests.factories import make_user
+from tests.factories.fleet import Loop, enrol
+from tests.factories.runs import claim
+from tests.factories.streets import (
+    Streets,
+    carry_from,
+    enforce,
+    kernel_answer,
+    make_streets,
+    place,
+    profile,
+    put_in_force,
+    report,
+    unbounded,
+)
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/api/v1/placements"
+
+
+def make_pinned() -> Streets:
+    """Two pins keep publishers at b1 and b2, so that both serve the topic."""
+    streets = make_streets()
+    Publisher.objects.filter(system=streets.system, name__in=["s01", "s09"]).update(pinned=True)
+    carry_from(streets, "b1")
+    return streets
+
+
+@pytest.fixture
+def streets() -> Streets:
+    return make_pinned()
+
+
+@pytest.fixture
+def placement(streets: Streets) -> Placement:
+    """In force at b1 and b2."""
+    placement = place(streets, drained_brokers=[streets.brokers["b3"]], seed=7)
+    put_in_force(streets, placement)
+    return placement
+
+
+def ask(api: Any, placement: Placement, **body: Any) -> Any:
+    return api.post(f"{ADDRESS}/{placement.public_id}/again", body, format="json")
+
+
+def refusal(api: Any, placement: Placement) -> tuple[str, str]:
+    """Code and detail; the page has the same."""
+    answer = ask(api, placement)
+    assert answer.status_code == 409, answer.content
+    detail = answer.json()["detail"]
+    rounds = rounds_of(api, placement)
+    assert (rounds["can_place_again"], rounds["because"]) == (False, detail)
+    return answer.json()["code"], detail
+
+
+def rounds_of(api: Any, placement: Placement) -> dict[str, Any]:
+    answer = api.get(f"{ADDRESS}/{placement.public_id}/rounds")
+    assert answer.status_code == 200, answer.content
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def frozen(run: Run) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(bytes(run.snapshot.payload))
+    return plain
+
+
+def again(placement: Placement, **asked: Any) -> Placement:
+    """The next round, computed."""
+    run = claim(placement_again(placement=placement, actor=None, **asked))
+    run_store(run, kernel_answer(run))
+    return Placement.objects.get(run=run)
+
+
+def measured(streets: Streets, **brokers: dict[str, float]) -> None:
+    for broker, row in ({"b1": profile(), "b2": profile()} | brokers).items():
+        report(streets, broker, **row)
+
+
+def test_what_was_measured_is_frozen_with_the_topic_of_now(api, streets, placement):
+    measured(streets, b2=unbounded())
+    publisher = streets.publisher("s03")
+    entity_update(
+        instance=publisher,
+        actor=None,
+        expected_version=publisher.version,
+        values={"rate_per_s": 20.0},
+    )
+    answer = ask(api, placement, note="After a day")
+    assert answer.status_code == 202, answer.content
+    run = Run.objects.get(public_id=answer.json()["id"])
+    assert answer.headers["Location"] == f"/api/v1/runs/{run.public_id}"
+    assert (run.kind, run.method, run.parameters, run.seed) == ("placement", "srtm", {}, 7)
+    assert run.events.get(command=OPENED).note == "After a day"
+    plain = frozen(run)
+    assert plain["measured_of"] == str(placement.public_id)
+    assert plain["measured"]["b1"] == {
+        "messages": 18_000,
+        "seconds": 60.0,
+        "delay": {"p99_s": 0.03, "low_s": 0.9 * 0.03, "high_s": 1.1 * 0.03},
+        "processing": {"p99_s": 0.004, "low_s": 0.9 * 0.004, "high_s": 1.1 * 0.004},
+    }
+    little = plain["measured"]["b2"]
+    assert (little["messages"], little["seconds"]) == (40, 8.0)
+    assert (little["delay"]["high_s"], little["processing"]["high_s"]) == (None, None)
+    brokers = {row["id"]: row for row in plain["brokers"]}
+    assert [name for name, row in brokers.items() if row["drained"]] == ["b3"]
+    assert not any("speed" in row for row in brokers.values())
+    assert {row["id"]: row["rate"] for row in plain["publishers"]}["s03"] == 20.0
+    listed = {
+        name: row.target["broker"]
+        for row in Setting.objects.filter(kind="assign_publishers")
+        for name in row.in_force["publishers"]
+        if name != "silent"
+    }
+    assert plain["previous"] == listed, "where the lists have them, not the catalogue"
+
+
+def test_the_next_round_is_based_on_the_one_measured(api, streets, placement):
+    measured(streets, b1=profile(p99_s=0.2, own_p99_s=0.19))
+    following = again(placement)
+    assert (placement.round, placement.based_on) == (1, None)
+    assert (following.round, following.based_on) == (2, placement)
+    body = api.get(f"{ADDRESS}/{following.public_id}").json()
+    assert body["based_on"] == {"id": str(placement.public_id), "name": str(placement)}
+    assert body["round"] == 2
+    assert body["outcome"] == following.outcome
+    assert body["outcome"]["measured"]["of"] == str(placement.public_id)
+    verdicts = {row["broker"]: row for row in body["outcome"]["measured"]["brokers"]}
+    assert (verdicts["b1"]["verdict"], verdicts["b1"]["cause"]) == ("missed", "processing")
+    assert verdicts["b2"]["verdict"] == "kept"
+    first = api.get(f"{ADDRESS}/{placement.public_id}").json()
+    assert (first["round"], first["based_on"], first["outcome"]["measured"]) == (1, None, None)
+    rows = api.get(ADDRESS).json()["results"]
+    assert [(row["name"], row["round"]) for row in rows] == [("L-2", 2), ("L-1", 1)]
+
+
+def test_speeds_that_rounds_before_showed_are_frozen_too(streets, placement):
+    measured(streets)
+    following = again(placement)
+    fitted = {
+        row["broker"]: row["speed_per_s"]
+        for row in following.outcome["measured"]["brokers"]
+        if row["fitted"]
+    }
+    assert fitted.keys() == {"b1", "b2"}
+    assert following.moved == 0, "all keep the target, and stay: it is in force as it is"
+    plain = frozen(placement_again(placement=following, actor=None))
+    assert plain["measured_of"] == str(following.public_id)
+    speeds = {row["id"]: row.get("speed") for row in plain["brokers"]}
+    assert speeds == {**fitted, "b3": None}, "b3 was never measured"
+
+
+def test_a_rerun_is_based_on_the_same(streets, placement, admin):
+    measured(streets)
+    following = again(placement)
+    run = claim(run_again(run=following.run, actor=admin))
+    run_store(run, kernel_answer(run))
+    twin = Placement.objects.get(run=run)
+    assert (twin.round, twin.based_on) == (2, placement)
+
+
+def test_what_is_not_in_force_was_not_measured(api, streets):
+    placement = place(streets, drained_brokers=[streets.brokers["b3"]])
+    measured(streets)
+    code, detail = refusal(api, placement)
+    assert code == "not_in_force"
+    assert detail.startswith("The parts of L-1 are not those in force for sensors. Plan it")
+    assert not Run.objects.exclude(pk=placement.run.pk).exists()
+
+
+def test_what_is_only_counted_was_not_measured(api, streets, placement):
+    rows = Setting.objects.filter(system=streets.system, kind="set_bucket")
+    for row in rows:
+        row.in_force |= {"mode": "count"}
+        row.save()
+    measured(streets)
+    code, detail = refusal(api, placement)
+    assert code == "not_in_force"
+    assert detail.startswith("The parts of L-1 are only counted. Plan it again to enforce them")
+
+
+def test_lists_of_another_placement_are_not_this_one(api, streets, placement):
+    measured(streets)
+    lets_in = {
+        row.target["broker"]: set(row.in_force["publishers"])
+        for row in Setting.objects.filter(kind="assign_publishers")
+    }
+    b1, b2 = lets_in["b1"], lets_in["b2"]
+    assert "silent" in b1
+    lists = {"b1": b1 - {"silent"}, "b2": b2 | {"silent", "newcomer"}}
+    enforce(streets, listed(lists), "assign_publishers")
+    assert rounds_of(api, placement)["can_place_again"], "neither is placed by it"
+    lists = {"b1": b1 - {"s02"}, "b2": b2 | {"s02"}}
+    enforce(streets, listed(lists), "assign_publishers")
+    code, detail = refusal(api, placement)
+    assert code == "not_in_force"
+    assert detail.startswith("Brokers let in other publishers of sensors than L-1 places there.")
+
+
+def listed(lists: dict[str, set[str]]) -> dict[str, dict[str, Any]]:
+    return {broker: {"publishers": sorted(names)} for broker, names in lists.items()}
+
+
+def test_parts_alone_do_where_the_topic_has_no_lists(api, streets, placement):
+    Setting.objects.filter(kind="assign_publishers").delete()
+    measured(streets)
+    assert ask(api, placement).status_code == 202
+
+
+def test_a_source_that_is_closed_belongs_to_no_placement(api, streets):
+    carry_from(streets, "b4")
+    placement = place(streets)
+    put_in_force(streets, placement)
+    closed = Setting.objects.get(kind="set_bucket", target__broker="b4").in_force
+    assert closed["rate_per_s"] == 0.0
+    measured(streets, b3=profile())
+    assert ask(api, placement).status_code == 202
+
+
+def test_nothing_is_measured_yet(api, streets, placement):
+    code, detail = refusal(api, placement)
+    assert (code, detail) == ("not_measured", "No agent reports from b1, b2.")
+    report(streets, "b1", passed_per_s=300.0)
+    code, detail = refusal(api, placement)
+    assert code == "not_measured"
+    assert detail.startswith("Nothing of sensors was measured yet at b1: messages have to pass")
+    assert detail.endswith("No agent reports from b2.")
+
+
+def test_too_little_is_measured_to_bound_anything(api, streets, placement):
+    measured(streets, b1=unbounded(), b2=unbounded(profile_messages=2_100, profile_s=7.0))
+    assert refusal(api, placement) == (
+        "not_measured",
+        "Too little is measured to bound what 1 % of the messages of sensors wait longer than: "
+        "2,100 messages in 7 seconds at b2, and fewer elsewhere. Measure longer.",
+    )
+    (row,) = rounds_of(api, placement)["results"]
+    assert {one["verdict"] for one in row["measured"]["brokers"]} == {"inconclusive"}
+
+
+def test_what_silent_agents_said_is_not_used(api, streets, placement, admin):
+    measured(streets)
+    Agent.objects.filter(broker__name="b1").update(
+        lease_until=timezone.now() - timedelta(seconds=1)
+    )
+    assert frozen(placement_again(placement=placement, actor=None))["measured"].keys() == {"b2"}
+    agent_revoke(agent=Agent.objects.get(broker__name="b2"), actor=admin)
+    assert refusal(api, placement) == ("not_measured", "No agent reports from b1, b2.")
+
+
+def test_old_samples_and_such_as_contradict_themselves_are_not_used(api, streets, placement):
+    measured(streets)
+    old = Sample.objects.get(broker__name="b1")
+    Sample.objects.filter(pk=old.pk).update(at=old.at - timedelta(seconds=30))
+    doubted = Sample.objects.get(broker__name="b2")
+    doubted.payload |= {"suspect": "Its classes were given more than it sent."}
+    doubted.save()
+    assert refusal(api, placement) == ("not_measured", "No agent reports from b1, b2.")
+
+
+def test_what_other_topics_and_brokers_measure_is_not_of_the_placement(streets, placement):
+    measured(streets, b3=profile())
+    assert frozen(placement_again(placement=placement, actor=None))["measured"].keys() == {
+        *("b1", "b2")
+    }
+
+
+def test_a_topic_that_was_deleted_is_not_placed_again(api, streets, placement):
+    measured(streets)
+    Publisher.objects.filter(topic=streets.topic).delete()
+    streets.topic.delete()
+    placement.refresh_from_db()
+    code, detail = refusal(api, placement)
+    assert code == "nothing_to_place"
+    assert detail == ("sensors, whose publishers L-1 places, was deleted. Place another topic.")
+
+
+def test_the_contract_of_now_is_placed(streets, placement):
+    measured(streets)
+    topic = Topic.objects.get(pk=streets.topic.pk)
+    entity_update(
+        instance=topic, actor=None, expected_version=topic.version, values={"token_bucket": 90.0}
+    )
+    assert frozen(placement_again(placement=placement, actor=None))["topic"]["bucket"] == 90.0
+
+
+def test_brokers_without_a_publish_rate_are_left_out(api, streets, placement):
+    measured(streets, b1=unbounded())
+    Broker.objects.filter(name="b3").update(publish_rate_max_per_s=None)
+    plain = frozen(placement_again(placement=placement, actor=None))
+    assert [row["id"] for row in plain["brokers"]] == ["b1", "b2"], "b3 was drained"
+    Publisher.objects.filter(name="s09").update(pinned=False)
+    Broker.objects.filter(name="b2").update(publish_rate_max_per_s=None)
+    answer = ask(api, placement)
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_measured")
+    assert "no publish rate is left" in answer.json()["detail"]
+
+
+def test_a_first_round_is_judged_as_it_is_measured(api, streets, placement):
+    measured(streets, b1=profile(p99_s=0.2, own_p99_s=0.01), b2=profile(p99_s=0.05))
+    found = rounds_of(api, placement)
+    assert (found["measured_rounds"], found["search_rounds"]) == (1, None)
+    assert (found["can_place_again"], found["because"]) == (True, "")
+    (row,) = found["results"]
+    assert (row["placement"], row["name"], row["round"]) == (str(placement.public_id), "L-1", 1)
+    assert row["is_in_force"]
+    assert (row["predicted_p99_s"], row["slo_p99_s"]) == (placement.p99_s, 0.05)
+    assert (row["brokers"], row["moved"]) == (placement.brokers, placement.moved)
+    now = row["measured"]
+    assert (now["of"], now["meets"]) == (str(placement.public_id), False)
+    assert "search_rounds" not in now
+    b1, b2 = now["brokers"]
+    shares = {share["broker"]: share for share in placement.outcome["shares"]}
+    assert b1 == {
+        **{"broker": "b1", "publishers": shares["b1"]["publishers"]},
+        **{"messages": 18_000, "seconds": 60.0, "rate_per_s": 300.0},
+        **{"predicted_p99_s": shares["b1"]["p99_s"], "p99_s": 0.2},
+        **{"low_s": 0.9 * 0.2, "high_s": 1.1 * 0.2, "processing_p99_s": 0.01},
+        **{"processing_low_s": 0.9 * 0.01, "processing_high_s": 1.1 * 0.01},
+        **{"verdict": "missed", "cause": "tokens"},
+        **dict.fromkeys(["speed_before_per_s", "speed_per_s", "fitted"]),
+    }
+    assert (b2["broker"], b2["verdict"], b2["cause"]) == ("b2", "inconclusive", None)
+
+
+def test_a_broker_that_is_not_measured_leaves_it_open_whether_all_keep_the_target(
+    api, streets, placement
+):
+    report(streets, "b1", **profile())
+    (row,) = rounds_of(api, placement)["results"]
+    assert [one["verdict"] for one in row["measured"]["brokers"]] == ["kept"]
+    assert row["measured"]["meets"] is None
+    report(streets, "b2", **profile())
+    (row,) = rounds_of(api, placement)["results"]
+    assert row["measured"]["meets"] is True
+
+
+def test_what_is_shown_now_is_what_placing_again_judges(api, streets, placement):
+    measured(streets, b2=unbounded(p99_s=0.4))
+    (row,) = rounds_of(api, placement)["results"]
+    judged = again(placement).outcome["measured"]
+    fits = {"speed_before_per_s", "speed_per_s", "fitted"}
+    assert row["measured"]["meets"] == judged["meets"]
+    for now, then in zip(row["measured"]["brokers"], judged["brokers"], strict=True):
+        assert {k: v for k, v in now.items() if k not in fits} == {
+            k: pytest.approx(v) if k == "predicted_p99_s" else v
+            for k, v in then.items()
+            if k not in fits
+        }
+
+
+def test_a_line_goes_on_from_the_latest_follower(api, streets, placement):
+    measured(streets, b1=profile(p99_s=0.2, own_p99_s=0.19))
+    other, following = again(placement), again(placement)
+    found = rounds_of(api, placement)
+    assert [row["name"] for row in found["results"]] == [str(placement), str(following)]
+    assert rounds_of(api, following)["results"] == found["results"]
+    aside = rounds_of(api, other)["results"]
+    assert [row["name"] for row in aside] == [str(placement), str(other)]
+    assert [row["round"] for row in aside] == [1, 2]
+
+
+def test_former_rounds_show_what_the_next_one_froze(api, streets, placement):
+    measured(streets, b1=profile(p99_s=0.2, own_p99_s=0.19))
+    following = again(placement)
+    put_in_force(streets, following)
+    Sample.objects.all().delete()
+    found = rounds_of(api, following)
+    first, second = found["results"]
+    assert (first["is_in_force"], second["is_in_force"]) == (False, True)
+    judged = following.outcome["measured"]
+    assert first["measured"] == {k: v for k, v in judged.items() if k != "search_rounds"}
+    assert second["measured"] is None
+    assert found["measured_rounds"] == 1
+    assert found["search_rounds"] == judged["search_rounds"] > 0
+    code, detail = refusal(api, placement)
+    assert (code, detail) == (
+        "not_in_force",
+        f"{following}, made by what was measured before, is in force, not L-1. Place {following} "
+        "again.",
+    )
+    measured(streets, b3=profile())
+    found = rounds_of(api, following)
+    assert found["measured_rounds"] == 2
+    assert found["results"][1]["measured"]["of"] == str(following.public_id)
+
+
+def test_a_follower_that_is_the_same_takes_its_place(api, streets, placement):
+    measured(streets)
+    following = again(placement)
+    assert following.moved == 0
+    found = rounds_of(api, placement)
+    assert found["measured_rounds"] == 1, "nothing else was in force"
+    first, second = found["results"]
+    assert (first["is_in_force"], second["is_in_force"]) == (False, True)
+    assert first["measured"]["brokers"][0]["fitted"] is True, "as it was frozen"
+    assert second["measured"]["brokers"][0]["fitted"] is None, "as it is now"
+    assert refusal(api, placement)[0] == "not_in_force"
+    assert ask(api, following).status_code == 202
+
+
+def test_placements_of_before_are_served(api, streets, placement):
+    outcome = dict(placement.outcome)
+    del outcome["measured"]
+    shares = [{k: v for k, v in share.items() if k != "speed_per_s"} for share in outcome["shares"]]
+    Placement.objects.filter(pk=placement.pk).update(outcome={**outcome, "shares": shares})
+    body = api.get(f"{ADDRESS}/{placement.public_id}").json()["outcome"]
+    assert body["measured"] is None
+    assert {share["speed_per_s"] for share in body["shares"]} == {None}
+    measured(streets)
+    assert rounds_of(api, placement)["can_place_again"]
+    assert ask(api, placement).status_code == 202
+
+
+def test_an_answer_that_leaves_measurements_out_is_not_kept(streets, placement):
+    measured(streets)
+    run = claim(placement_again(placement=placement, actor=None))
+    plain = json.loads(kernel_answer(run)) | {"measured": None}
+    with pytest.raises(ValueError, match="by other measurements"):
+        run_store(run, json.dumps(plain).encode())
+
+
+def test_brokers_that_proved_to_be_slow_leave_less_room(streets, placement):
+    """Each was sent 100 msg/s beside what other topics send, and is hardly faster."""
+    slow = profile(p99_s=0.5, own_p99_s=0.45, profile_messages=6_000)
+    measured(streets, b1=slow, b2=slow)
+    run = claim(placement_again(placement=placement, actor=None))
+    run_store(run, kernel_answer(run))
+    run.refresh_from_db()
+    assert run.state == "infeasible"
+    explained = run_explanation(run)
+    assert explained is not None
+    assert explained["next_moves"] == [
+        "Add 1 broker that takes 407 msg/s, or make b1, b2 faster: measured, less is taken there "
+        "than the publish rate says.",
+        "Do not drain b3: there is room for 165 msg/s.",
+    ]
+    rooms = {row["broker"]: row for row in explained["rooms"]}
+    assert (rooms["b2"]["max_rate_per_s"], rooms["b2"]["rate_per_s"]) == (1000.0, 100.0)
+    assert rooms["b2"]["room_per_s"] < 50.0
+
+
+def test_a_page_that_is_open_asks_little(api, streets, placement, django_assert_max_num_queries):
+    measured(streets)
+    again(placement)
+    rounds_of(api, placement)
+    with django_assert_max_num_queries(9) as queries:
+        rounds_of(api, placement)
+    read = [query["sql"] for query in queries]
+    assert sum('"placements_placement"' in sql for sql in read) == 3
+    assert not [sql for sql in read if re.search(r'"outcome"(?! ->)|"runs_\w+"."payload"', sql)]
+
+
+def test_again_is_asked_once_for_one_key_and_by_those_who_may(api, streets, placement):
+    measured(streets)
+    address = f"{ADDRESS}/{placement.public_id}/again"
+    answers = [api.post(address, {}, format="json", HTTP_IDEMPOTENCY_KEY="k") for _ in range(2)]
+    assert answers[0].json()["id"] == answers[1].json()["id"]
+    viewer = client_of(make_user("looks-on", Role.VIEWER))
+    assert ask(viewer, placement).status_code == 403
+    assert viewer.get(f"{ADDRESS}/{placement.public_id}").json()["allowed_commands"] == []
+    assert len(rounds_of(viewer, placement)["results"]) == 1
+    editor = client_of(make_user("edits", Role.EDITOR))
+    shown = editor.get(f"{ADDRESS}/{placement.public_id}").json()["allowed_commands"]
+    assert "again" in shown
+    assert ask(editor, placement).status_code == 202
+
+
+def test_members_that_are_unknown_are_refused(api, placement):
+    answer = ask(api, placement, method="srtm")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "method")
+
+
+@pytest.fixture
+def loop(transactional_db: None) -> Iterator[Loop]:
+    loop = Loop()
+    yield loop
+    loop.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_agents_report_over_http_is_placed_by(loop):
+    streets = make_pinned()
+    placement = place(streets, drained_brokers=[streets.brokers["b3"]])
+    put_in_force(streets, placement)
+    for name in ("b1", "b2"):
+        agent = enrol(loop, streets.brokers[name]).come()
+        telemetry = {"interval_s": 1.0, "flows": {"sensors": profile(p99_s=0.02)}}
+        assert agent.say(telemetry=telemetry).status_code == 200
+    following = again(placement)
+    assert following.outcome["measured"]["meets"] is True
+    assert {row["p99_s"] for row in following.outcome["measured"]["brokers"]} == {0.02}

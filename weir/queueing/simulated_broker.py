@@ -1,0 +1,186 @@
+r"""A broker in virtual time: what each message of a topic takes, by the law of queues it is given.
+
+Batches of the topic come to a token bucket (r, b), and wait there for tokens one by one; behind it
+one server takes 1/mu for each message, the topic's and those of others, in the order in which they
+are let in. Unlike `weir.queueing.broker_delay` nothing is approximated here: the server sees what
+the bucket lets through, and senders may be periodic. It stands for a broker where none runs, to
+try out what is done with measurements; what a broker does in truth is for measurements to say.
+
+Percentiles are estimates with intervals (`weir.queueing.traces`). Where a trace is too short for
+one, or leaves open whether an objective is kept, twice as long is measured, up to a limit.
+
+Rates are messages per second, delays and times seconds. Cost: about 10 ns a message, others' too.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from weir.compiled import compiled
+from weir.errors import InvalidProblem
+from weir.queueing.traces import Estimate, quantile_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Counts = NDArray[np.int64]
+
+Arrivals = Literal["poisson", "periodic"]
+
+PERCENTILE = 0.99
+
+STARTS, WHO, OTHERS = range(3)
+"""What a seed draws, each on its own, so that a longer time begins as a shorter one does."""
+
+
+@compiled
+def through_broker(
+    times: Any, others: Any, token_rate: float, size: float, speed: float, delays: Any, holds: Any
+) -> None:
+    """Fill what each message takes from its arrival on, and how long the bucket holds it.
+
+    `times` of the topic's messages and `others` rise.
+    """
+    ahead, latest = 0.0, times[0] if len(times) else 0.0
+    idle_from, other = -np.inf, 0
+    for at in range(len(times)):
+        ahead = max(0.0, ahead - token_rate * (times[at] - latest))
+        latest = times[at]
+        holds[at] = max(0.0, ahead - (size - 1.0)) / token_rate
+        ahead += 1.0
+        let_in = times[at] + holds[at]
+        while other < len(others) and others[other] <= let_in:
+            idle_from = max(idle_from, others[other]) + 1.0 / speed
+            other += 1
+        idle_from = max(idle_from, let_in) + 1.0 / speed
+        delays[at] = idle_from - times[at]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Senders:
+    """Who sends to a broker on their own: publishers, and groups of them in lockstep."""
+
+    batches: Counts
+    """Messages that each sends at a time."""
+    batches_per_s: Floats
+    """How often each does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedBroker:
+    """A broker of a true speed with a part of a topic's bucket."""
+
+    speed_per_s: float
+    others_per_s: float
+    """Of other topics, single messages at random."""
+    token_rate_per_s: float
+    bucket: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """What the messages of a topic took at a simulated broker."""
+
+    messages: int
+    seconds: float
+    delay: Estimate
+    """Wait for tokens and processing."""
+    processing: Estimate
+    """Without the wait for tokens."""
+    mean_s: float
+    processing_mean_s: float
+
+
+def simulated(
+    broker: SimulatedBroker,
+    senders: Senders,
+    *,
+    seconds: float,
+    seed: Sequence[int],
+    arrivals: Arrivals = "poisson",
+    objective_s: float | None = None,
+    most_seconds: float | None = None,
+) -> Simulated:
+    """Return what messages took in so many seconds, or in as many as percentiles need, by doubling.
+
+    Each stretch continues the one before. `objective_s`: measure on as well where the interval of
+    the delay's percentile holds it; None: only where percentiles have no interval yet.
+    `most_seconds`: no more than that, None: `seconds`.
+    """
+    most = seconds if most_seconds is None else most_seconds
+    while True:
+        times = message_times(senders, seconds, seed, arrivals)
+        delays, holds = np.empty(len(times)), np.empty(len(times))
+        through_broker(
+            times,
+            at_random(broker.others_per_s, seconds, np.random.default_rng([*seed, OTHERS])),
+            broker.token_rate_per_s,
+            broker.bucket,
+            broker.speed_per_s,
+            delays,
+            holds,
+        )
+        longest = 2.0 * seconds > most
+        if len(times):
+            own = delays - holds
+            delay, processing = quantile_of(delays, PERCENTILE), quantile_of(own, PERCENTILE)
+            clear = delay.conclusive and processing.conclusive and not _holds(delay, objective_s)
+            if longest or clear:
+                return Simulated(
+                    messages=len(times),
+                    seconds=seconds,
+                    delay=delay,
+                    processing=processing,
+                    mean_s=float(delays.mean()),
+                    processing_mean_s=float(own.mean()),
+                )
+        elif longest:
+            raise InvalidProblem("seconds", "nobody sends anything in this time; measure longer")
+        seconds *= 2.0
+
+
+def _holds(estimate: Estimate, objective_s: float | None) -> bool:
+    """Return whether the interval leaves open on which side of an objective the percentile is."""
+    return objective_s is not None and estimate.low <= objective_s < estimate.high
+
+
+def message_times(
+    senders: Senders, seconds: float, seed: Sequence[int], arrivals: Arrivals
+) -> Floats:
+    """Return when each message comes, in order; those of a batch come at the same moment. A longer
+    time begins with the same messages."""
+    if arrivals == "periodic":
+        periods = 1.0 / senders.batches_per_s
+        phases = np.random.default_rng([*seed, STARTS]).uniform(0.0, 1.0, len(periods)) * periods
+        counts = np.maximum(np.ceil((seconds - phases) / periods), 0.0).astype(np.int64)
+        who = np.repeat(np.arange(len(periods)), counts)
+        nth = np.arange(len(who)) - np.repeat(np.cumsum(counts) - counts, counts)
+        starts = phases[who] + nth * periods[who]
+        order = np.argsort(starts, kind="stable")
+        starts, who = starts[order], who[order]
+    else:
+        whole = float(senders.batches_per_s.sum())
+        starts = at_random(whole, seconds, np.random.default_rng([*seed, STARTS]))
+        # Who sends the next batch depends on nothing before it.
+        odds = np.cumsum(senders.batches_per_s) / whole
+        drawn = np.random.default_rng([*seed, WHO]).uniform(0.0, 1.0, len(starts))
+        who = np.minimum(np.searchsorted(odds, drawn, side="right"), len(odds) - 1)
+    return np.repeat(starts, senders.batches[who])
+
+
+def at_random(rate_per_s: float, seconds: float, rng: np.random.Generator) -> Floats:
+    """Return the moments of a Poisson process, in order."""
+    if rate_per_s <= 0.0:
+        return np.empty(0)
+    expected = rate_per_s * seconds
+    # More than ever come in that time.
+    gaps = rng.exponential(1.0 / rate_per_s, math.ceil(expected + 10.0 * math.sqrt(expected) + 40))
+    times = np.cumsum(gaps)
+    return times[: int(np.searchsorted(times, seconds))]
