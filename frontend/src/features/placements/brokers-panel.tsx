@@ -268,7 +268,7 @@ export function BrokersPanel({
     <Panel
       title="Brokers"
       sub={`${most.size === 1 ? `max rate ${rateText(first)} msg/s each; ` : ""}tick is the load before`}
-      className={isOn ? "trying" : ""}
+      className={isOn ? "wrapheads trying" : "wrapheads"}
       stale={waits}
       right={
         <>

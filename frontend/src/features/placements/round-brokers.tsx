@@ -1,8 +1,8 @@
 /** What one round measured at each broker: delays beside what was predicted, and the speeds that they show. */
+import { delay } from "./sentences";
 import { adviceOn, causeText, intervalText, longText, VerdictBadge } from "./verdicts";
 
 import type { MeasuredBroker, Round } from "@/api/placements";
-import { delay } from "./sentences";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { delayScale, fixed, rateText, UNKNOWN, type Maybe } from "@/lib/numbers";
 
@@ -21,7 +21,7 @@ export function Band({
   row: { p99_s: p99, low_s: low, high_s: high },
   slo,
   end,
-  width = 96,
+  width = 90,
 }: {
   row: MeasuredBroker;
   slo: number | null;
@@ -29,10 +29,10 @@ export function Band({
   width?: number;
 }) {
   const at = (seconds: number) => (end > 0 ? Math.min(1, seconds / end) * width : 0);
-  const [from, to] = [at(low), high === null ? width : at(high)];
   const crest = slo === null ? width : at(slo);
-  const kept = Math.max(0, Math.min(to, crest) - from);
+  const [from, to] = [at(low), at(high ?? p99)];
   const above = Math.max(from, crest);
+  const label = `${delay(p99)}, ${intervalText(low, high)}`;
   return (
     <svg
       className="bar band"
@@ -40,23 +40,14 @@ export function Band({
       height="14"
       viewBox={`0 -2 ${width} 14`}
       role="img"
-      aria-label={`${delay(p99)}, ${intervalText(low, high)}${slo === null ? "" : `, SLO ${delay(slo)}`}`}
+      aria-label={slo === null ? label : `${label}, SLO ${delay(slo)}`}
     >
       <rect className="trk" width={width} height="10" rx="2" />
-      {kept > 0 ? (
-        <rect
-          className={high === null ? "open" : undefined}
-          x={from}
-          width={Math.max(1, kept)}
-          height="10"
-          fill="var(--load-2)"
-        />
-      ) : null}
-      {to > above ? (
-        <rect x={above} width={Math.max(1, to - above)} height="10" fill="url(#spill)" />
-      ) : null}
-      <path className="value" d={`M${at(p99)} 0V10`} />
+      {high === null ? <rect x={to} width={width - to} height="10" fill="url(#ghosth)" /> : null}
+      <rect x={from} width={Math.max(0, Math.min(to, crest) - from)} height="10" />
+      <rect x={above} width={Math.max(0, to - above)} height="10" fill="url(#spill)" />
       {slo === null ? null : <path className="crs" d={`M${crest} -2V12`} />}
+      <rect className="value" x={at(p99) - 2} y="-1" width="4" height="12" rx="1.5" />
     </svg>
   );
 }
@@ -127,8 +118,7 @@ function columnsOf(rows: readonly MeasuredBroker[], slo: number | null): Column<
     },
     {
       key: "messages",
-      title: "Measured",
-      unit: "msg",
+      title: "Messages",
       number: true,
       cell: (row) => (
         <>
@@ -166,7 +156,7 @@ function columnsOf(rows: readonly MeasuredBroker[], slo: number | null): Column<
     },
     {
       key: "processing",
-      title: "of it processing",
+      title: "processing",
       unit,
       number: true,
       cell: (row) => <Processing row={row} scale={scale} />,
@@ -174,12 +164,7 @@ function columnsOf(rows: readonly MeasuredBroker[], slo: number | null): Column<
     {
       key: "verdict",
       title: "Verdict",
-      cell: (row) => (
-        <>
-          <VerdictBadge verdict={row.verdict} />{" "}
-          <span className="faint">{row.verdict === "missed" ? causeText(row) : null}</span>
-        </>
-      ),
+      cell: (row) => <VerdictBadge verdict={row.verdict} title={causeText(row) ?? undefined} />,
     },
     ...(isPlaced
       ? [

@@ -152,7 +152,7 @@ function columnsOf(
     { key: "verdict", title: "Verdict", cell: (row) => <Verdict round={row} /> },
     {
       key: "when",
-      title: "Measured",
+      title: "When",
       cell: (row) => <When round={row} until={nextOf(row)?.created_at ?? null} now={now} />,
     },
   ];
@@ -235,6 +235,7 @@ export function RoundsPanel({ placement }: { placement: PlacementDetail }) {
       title="Measured and placed again"
       sub={`rounds of ${topic}${slo === null ? "" : `, SLO p99 ${delay(slo)}`}`}
       right={rounds.data ? <PlaceAgain placement={placement} rounds={rounds.data} /> : undefined}
+      className="wrapheads"
       flush
       footer={footerOf(placement, rounds.data)}
     >

@@ -21,7 +21,7 @@ export function longText(seconds: number): string {
   return `${text} ${unit}`;
 }
 
-export function VerdictBadge({ verdict }: { verdict: Verdict }) {
+export function VerdictBadge({ verdict, title }: { verdict: Verdict; title?: string }) {
   switch (verdict) {
     case "kept":
       return (
@@ -31,7 +31,7 @@ export function VerdictBadge({ verdict }: { verdict: Verdict }) {
       );
     case "missed":
       return (
-        <Badge tone="warn" icon="alert">
+        <Badge tone="warn" icon="alert" title={title}>
           Missed
         </Badge>
       );
@@ -46,17 +46,17 @@ export function VerdictBadge({ verdict }: { verdict: Verdict }) {
   }
 }
 
-/** The reason of a verdict in a few words, beside its badge. */
-export function causeText({ verdict, cause, seconds }: MeasuredBroker): string | null {
-  if (verdict === "inconclusive") return `measured for ${longText(seconds)}`;
+/** What most of a missed delay is, beside its badge. */
+export function causeText({ verdict, cause }: MeasuredBroker): string | null {
   if (verdict !== "missed" || cause === null) return null;
   return cause === "tokens" ? "mostly the wait for tokens" : "mostly processing";
 }
 
 const of = (brokers: readonly MeasuredBroker[]) => {
   const names = brokers.map(({ broker }) => broker);
-  const shown = names.slice(0, 3).join(", ");
-  return names.length > 3 ? `${shown} and ${fixed(names.length - 3)} more` : shown;
+  if (names.length > 3)
+    return `${names.slice(0, 3).join(", ")} and ${fixed(names.length - 3)} more`;
+  return names.join(", ").replace(/, ([^,]*)$/, " and $1");
 };
 
 /** What to do about a round, one sentence for each thing that is wrong with it. */
@@ -68,14 +68,14 @@ export function adviceOn({ brokers, meets }: Measured): string[] {
   const shortest = Math.min(...unclear.map(({ seconds }) => seconds));
   return [
     tokens.length > 0
-      ? `${of(tokens)} missed: most of it is the wait for tokens; a larger bucket or fewer brokers helps, a faster broker does not.`
+      ? `Missed at ${of(tokens)}: most of it is the wait for tokens; a larger bucket or fewer brokers helps, a faster broker does not.`
       : "",
     processing.length > 0
-      ? `${of(processing)} missed: most of it is processing; fewer publishers there or a faster broker helps, a larger bucket does not.`
+      ? `Missed at ${of(processing)}: most of it is processing; fewer publishers there or a faster broker helps, a larger bucket does not.`
       : "",
-    unknown.length > 0 ? `${of(unknown)} missed.` : "",
+    unknown.length > 0 ? `Missed at ${of(unknown)}.` : "",
     unclear.length > 0
-      ? `${of(unclear)} inconclusive: measured for ${longText(shortest)}, measure longer.`
+      ? `Inconclusive at ${of(unclear)}: measured for ${longText(shortest)}, measure longer.`
       : "",
     meets === true ? "Every broker kept the objective." : "",
   ].filter((text) => text !== "");
