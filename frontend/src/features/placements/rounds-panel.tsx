@@ -39,15 +39,15 @@ function When({ round, until, now }: { round: Round; until: string | null; now: 
 function Verdict({ round }: { round: Round }) {
   const deciding = decides(round);
   if (deciding === null)
-    return <span className="faint">{round.is_in_force ? "not measured yet" : "not measured"}</span>;
+    return <span className="faint">{round.is_in_force ? "not measured yet" : "not in force"}</span>;
   const { broker, verdict } = deciding;
+  if (verdict === null) return <VerdictBadge verdict={null} />;
   const why = causeText(deciding);
-  const at = verdict === "kept" ? "at every broker" : verdict === null ? "" : `at ${broker}`;
   return (
     <>
       <VerdictBadge verdict={verdict} />{" "}
       <span className="muted">
-        {at}
+        at {verdict === "kept" ? "every broker" : broker}
         {why === null ? "" : `, ${why}`}
       </span>
     </>
@@ -89,7 +89,9 @@ function columnsOf(
   ]);
   const slos = rounds.flatMap(({ slo_p99_s: slo }) => slo ?? []);
   const end = bandEnd(deciding, slos.length > 0 ? Math.max(...slos) : null);
-  const nextOf = (round: Round) => rounds[rounds.indexOf(round) + 1];
+  // What is in force is measured on, also when the next is placed already.
+  const until = (round: Round) =>
+    round.is_in_force ? null : (rounds[rounds.indexOf(round) + 1]?.created_at ?? null);
   return [
     { key: "round", title: "Round", cell: opener },
     {
@@ -153,7 +155,7 @@ function columnsOf(
     {
       key: "when",
       title: "When",
-      cell: (row) => <When round={row} until={nextOf(row)?.created_at ?? null} now={now} />,
+      cell: (row) => <When round={row} until={until(row)} now={now} />,
     },
   ];
 }
