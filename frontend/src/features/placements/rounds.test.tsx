@@ -2,6 +2,7 @@
 import { act, screen, waitFor, within } from "@testing-library/react";
 
 import PlacementPage from "./placement-page";
+import { Band, bandEnd } from "./round-brokers";
 
 import { hear } from "@/api/live";
 import type { Rounds } from "@/api/placements";
@@ -12,7 +13,7 @@ import {
   round,
   rounds,
 } from "@/testing/placement-samples";
-import { renderPage } from "@/testing/render";
+import { renderPage, renderUi } from "@/testing/render";
 import { page, run, session, system, SYSTEM } from "@/testing/samples";
 import { ok, problem, serve, type Asked } from "@/testing/server";
 
@@ -223,6 +224,43 @@ describe("rounds", () => {
       "What was measured could not be loaded. The server failed.",
     );
     expect(screen.getByRole("table", { name: "Brokers" })).toBeInTheDocument();
+  });
+});
+
+describe("the interval of a measured percentile", () => {
+  /** From where to where each kind of ground reaches, on a line of 100 for 2 ms. */
+  const grounds = (low: number, p99: number, high: number | null) => {
+    const row = measuredBroker({ low_s: low / 1e3, p99_s: p99 / 1e3, high_s: high && high / 1e3 });
+    const { container } = renderUi(<Band row={row} slo={0.001} end={0.002} width={100} />);
+    const drawn = [...container.querySelectorAll("rect:not([class])")].map((rect) => {
+      const [from, wide] = ["x", "width"].map((name) => Number(rect.getAttribute(name)));
+      return [rect.getAttribute("fill") ?? "water", from ?? 0, (from ?? 0) + (wide ?? 0)] as const;
+    });
+    return drawn.filter(([, from, to]) => to > from);
+  };
+
+  it("is water below the objective and spill above it", () => {
+    expect(grounds(0.6, 0.7, 0.8)).toEqual([["water", 30, 40]]);
+    expect(grounds(0.8, 0.9, 1.4)).toEqual([
+      ["water", 40, 50],
+      ["url(#spill)", 50, 70],
+    ]);
+    expect(grounds(1.2, 1.4, 1.6)).toEqual([["url(#spill)", 60, 80]]);
+  });
+
+  it("is open to the end where nothing bounds it", () => {
+    expect(grounds(0.6, 0.7, null)).toEqual([
+      ["url(#ghosth)", 35, 100],
+      ["water", 30, 35],
+    ]);
+  });
+
+  it("has room for the objective, and not for all that exceeds it by far", () => {
+    const of = (p99_s: number) => [measuredBroker({ p99_s, high_s: p99_s })];
+    expect(bandEnd(of(0.0002), 0.001)).toBeCloseTo(0.0014);
+    expect(bandEnd(of(0.002), 0.001)).toBeCloseTo(0.0022);
+    expect(bandEnd(of(0.2), 0.001)).toBeCloseTo(0.003);
+    expect(bandEnd(of(0.2), null)).toBeCloseTo(0.22);
   });
 });
 
