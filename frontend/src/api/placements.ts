@@ -19,7 +19,7 @@ export type Outcome = Omit<Schemas["PlacementOutcome"], "shares"> & {
   measured?: (Measured & { search_rounds: number }) | null;
 };
 export type SplitOption = Schemas["PlacementOption"];
-export type BrokerShare = Schemas["PlacementShare"] & { speed_per_s?: number };
+export type BrokerShare = Schemas["PlacementShare"] & { speed_per_s?: number | null };
 export type PublisherGroup = Schemas["PlacementGroup"];
 /** A publisher that moves, and the price of leaving it where it is. */
 export type Move = Schemas["PlacementMove"];
