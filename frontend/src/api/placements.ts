@@ -44,8 +44,8 @@ export type MeasuredBroker = {
   low_s: number;
   /** Null: too little is measured to bound it. */
   high_s: number | null;
-  processing_p99_s: number | null;
-  processing_low_s: number | null;
+  processing_p99_s: number;
+  processing_low_s: number;
   processing_high_s: number | null;
   verdict: Verdict;
   /** Of a miss: what most of the delay is. */

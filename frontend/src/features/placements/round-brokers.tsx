@@ -86,12 +86,7 @@ const bounded = (scale: Scale, value: Maybe) => (value === null ? "no bound" : s
 
 function Processing({ row, scale }: { row: MeasuredBroker; scale: Scale }) {
   const { processing_p99_s: p99, processing_low_s: low, processing_high_s: high } = row;
-  if (p99 === null) return unknown;
-  return (
-    <span title={low === null ? undefined : `95 % interval: ${intervalText(low, high)}`}>
-      {scale.text(p99)}
-    </span>
-  );
+  return <span title={`95 % interval: ${intervalText(low, high)}`}>{scale.text(p99)}</span>;
 }
 
 function columnsOf(rows: readonly MeasuredBroker[], slo: number | null): Column<MeasuredBroker>[] {
