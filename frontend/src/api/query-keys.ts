@@ -45,6 +45,8 @@ export const keys = {
     /** Apart from the placements, too: it changes with every measurement. */
     allParts: ["placement-parts"] as const,
     parts: (id: string) => ["placement-parts", id] as const,
+    allRounds: ["placement-rounds"] as const,
+    rounds: (id: string) => ["placement-rounds", id] as const,
     methods: ["placement-methods"] as const,
   },
   studies: {

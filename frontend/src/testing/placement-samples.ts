@@ -3,11 +3,15 @@ import { SYSTEM } from "./samples";
 
 import type {
   BrokerShare,
+  Measured,
+  MeasuredBroker,
   Move,
   Outcome,
   Placement,
   PlacementDetail,
   PlacementMethod,
+  Round,
+  Rounds,
   SplitOption,
 } from "@/api/placements";
 
@@ -163,6 +167,7 @@ export const placement = (change: Partial<Placement> = {}): Placement => ({
   id: PLACEMENT,
   name: "L-4",
   number: 4,
+  round: 1,
   system: SYSTEM,
   system_name: "Quarry",
   topic: TOPIC,
@@ -192,6 +197,7 @@ export const placementDetail = (change: Partial<PlacementDetail> = {}): Placemen
   seed: 0,
   parameters: {},
   drained_brokers: [],
+  based_on: null,
   note: "",
   outcome: outcome(),
   ...change,
@@ -214,5 +220,60 @@ export const placementMethod = (change: Partial<PlacementMethod> = {}): Placemen
   title: "Fewest brokers, even parts (SRTM)",
   summary: "Takes as few brokers as have room and splits groups over all of them.",
   parameters: [],
+  ...change,
+});
+
+/** Placed again by it: without that, and without speeds, it is what is measured now. */
+export const measuredBroker = (change: Partial<MeasuredBroker> = {}): MeasuredBroker => ({
+  broker: "q-6",
+  publishers: 333,
+  rate_per_s: 33_263,
+  messages: 51_890_280,
+  seconds: 1560,
+  predicted_p99_s: 0.00065,
+  p99_s: 0.00069,
+  low_s: 0.00062,
+  high_s: 0.00077,
+  processing_p99_s: 0.00045,
+  processing_low_s: 0.00042,
+  processing_high_s: 0.00048,
+  verdict: "kept",
+  cause: null,
+  speed_before_per_s: null,
+  speed_per_s: null,
+  fitted: null,
+  ...change,
+});
+
+export const measured = (...brokers: MeasuredBroker[]): Measured => {
+  const all = (verdict: string) => brokers.every((one) => one.verdict === verdict);
+  return {
+    of: PLACEMENT,
+    meets: all("kept") ? true : brokers.some((one) => one.verdict === "missed") ? false : null,
+    brokers,
+  };
+};
+
+/** The placement of the samples as a round that nobody has planned yet. */
+export const round = (change: Partial<Round> = {}): Round => ({
+  placement: PLACEMENT,
+  name: "L-4",
+  round: 1,
+  created_at: "2026-03-18T14:02:00Z",
+  brokers: 3,
+  moved: 334,
+  predicted_p99_s: 0.00068,
+  slo_p99_s: 0.001,
+  is_in_force: false,
+  measured: null,
+  ...change,
+});
+
+export const rounds = (change: Partial<Rounds> = {}): Rounds => ({
+  results: [round()],
+  can_place_again: false,
+  because: "L-4 is not in force: make a plan of it and execute it first.",
+  measured_rounds: 0,
+  search_rounds: null,
   ...change,
 });

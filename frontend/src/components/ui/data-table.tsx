@@ -1,5 +1,5 @@
 /** A table of server rows: sort in the head, J and K to move, Enter to open, one row height. */
-import { useEffect, useRef, useState } from "react";
+import { Fragment, useEffect, useRef, useState } from "react";
 
 import { Icon } from "./icons";
 import { Scroll } from "./scroll";
@@ -56,6 +56,7 @@ export function DataTable<Row>({
   selected,
   onSelect,
   foot,
+  under,
   keys = false,
   tall = false,
 }: {
@@ -69,6 +70,8 @@ export function DataTable<Row>({
   selected?: string | null;
   onSelect?: (row: Row) => void;
   foot?: React.ReactNode;
+  /** What stands below a row that is opened; null below one that is not. */
+  under?: (row: Row) => React.ReactNode;
   /** This table answers to J, K and Enter; one table a page. */
   keys?: boolean;
   tall?: boolean;
@@ -95,7 +98,8 @@ export function DataTable<Row>({
     keys,
   );
   useEffect(() => {
-    body.current?.children[cursor]?.scrollIntoView({ block: "nearest" });
+    const drawn = body.current?.querySelectorAll(":scope > tr:not(.under)");
+    drawn?.[cursor]?.scrollIntoView({ block: "nearest" });
   }, [cursor]);
   return (
     <Scroll label={label}>
@@ -137,38 +141,48 @@ export function DataTable<Row>({
           </tr>
         </thead>
         <tbody ref={body}>
-          {rows.map((row, index) => (
-            <tr
-              key={rowKey(row)}
-              className={[act ? "pick" : "", index === cursor && !onSelect ? "cur" : ""]
-                .filter(Boolean)
-                .join(" ")}
-              aria-selected={selected === undefined ? undefined : selected === rowKey(row)}
-              onClick={
-                act
-                  ? (event) => {
-                      if ((event.target as HTMLElement).closest("a, button, input, label")) return;
-                      if (window.getSelection()?.toString()) return;
-                      setCursor(index);
-                      act(row);
-                    }
-                  : undefined
-              }
-            >
-              {columns.map((column) => (
-                <td
-                  key={column.key}
-                  className={
-                    [column.number ? "n" : "", column.strong ? "strong" : ""]
-                      .filter(Boolean)
-                      .join(" ") || undefined
+          {rows.map((row, index) => {
+            const below = under?.(row) ?? null;
+            return (
+              <Fragment key={rowKey(row)}>
+                <tr
+                  className={[act ? "pick" : "", index === cursor && !onSelect ? "cur" : ""]
+                    .filter(Boolean)
+                    .join(" ")}
+                  aria-selected={selected === undefined ? undefined : selected === rowKey(row)}
+                  onClick={
+                    act
+                      ? (event) => {
+                          if ((event.target as HTMLElement).closest("a, button, input, label"))
+                            return;
+                          if (window.getSelection()?.toString()) return;
+                          setCursor(index);
+                          act(row);
+                        }
+                      : undefined
                   }
                 >
-                  {column.cell(row)}
-                </td>
-              ))}
-            </tr>
-          ))}
+                  {columns.map((column) => (
+                    <td
+                      key={column.key}
+                      className={
+                        [column.number ? "n" : "", column.strong ? "strong" : ""]
+                          .filter(Boolean)
+                          .join(" ") || undefined
+                      }
+                    >
+                      {column.cell(row)}
+                    </td>
+                  ))}
+                </tr>
+                {below === null ? null : (
+                  <tr className="under">
+                    <td colSpan={columns.length}>{below}</td>
+                  </tr>
+                )}
+              </Fragment>
+            );
+          })}
         </tbody>
         {foot ? <tfoot>{foot}</tfoot> : null}
       </table>

@@ -1,5 +1,5 @@
 /** Every broker with its part of the topic: load, token bucket, delay; in what-if also drained or added. */
-import { isUsed, loadOf, sumsOf, usedOf } from "./outcome";
+import { isUsed, loadOf, processesOf, processesElse, sumsOf, usedOf } from "./outcome";
 import type { WhatIfState } from "./use-what-if";
 import { drainedOr, MOST_ADDED, withMore } from "./what-if";
 
@@ -77,6 +77,28 @@ function columnsOf(
             unit: "msg/s",
             number: true,
             cell: (row: BrokerShare) => faint(row, rateText(row.max_rate_per_s)),
+          },
+        ]
+      : []),
+    ...(outcome.shares.some(processesElse)
+      ? [
+          {
+            key: "processes",
+            title: "Processes",
+            unit: "msg/s",
+            number: true,
+            cell: (row: BrokerShare) => (
+              <span
+                className={isUsed(row) ? undefined : "faint"}
+                title={
+                  processesElse(row)
+                    ? "As measured delays show it."
+                    : "Nothing measured says otherwise: as much as may be published to it."
+                }
+              >
+                {rateText(processesOf(row))}
+              </span>
+            ),
           },
         ]
       : []),
@@ -224,13 +246,20 @@ export function BrokersPanel({
       `${name} brokers.csv`,
       toCsv(
         [
-          ...["broker", "drained", "max_rate_per_s", "allocated_rate_per_s", "publishers"],
+          ...["broker", "drained", "max_rate_per_s", "speed_per_s", "allocated_rate_per_s"],
+          "publishers",
           ...["rate_per_s", "rate_today_per_s", "token_rate_per_s", "bucket"],
           ...["p99_s", "processing_p99_s", "penalty_s"],
         ],
         shares.map((row) => [
-          ...[row.broker, String(row.drained), row.max_rate_per_s, row.allocated_rate_per_s],
-          ...[row.publishers, row.rate_per_s, row.rate_today_per_s, row.token_rate_per_s],
+          ...[row.broker, String(row.drained), row.max_rate_per_s, processesOf(row)],
+          ...[
+            row.allocated_rate_per_s,
+            row.publishers,
+            row.rate_per_s,
+            row.rate_today_per_s,
+            row.token_rate_per_s,
+          ],
           ...[row.bucket, row.p99_s, row.processing_p99_s, row.penalty_s],
         ]),
       ),
@@ -239,7 +268,7 @@ export function BrokersPanel({
     <Panel
       title="Brokers"
       sub={`${most.size === 1 ? `max rate ${rateText(first)} msg/s each; ` : ""}tick is the load before`}
-      className={isOn ? "trying" : ""}
+      className={isOn ? "wrapheads trying" : "wrapheads"}
       stale={waits}
       right={
         <>

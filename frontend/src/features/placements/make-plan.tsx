@@ -19,7 +19,14 @@ const MODES: readonly { value: PartMode; label: string }[] = [
   { value: "count", label: "Only count it" },
 ];
 
-export function MakePlan({ placement }: { placement: PlacementDetail }) {
+export function MakePlan({
+  placement,
+  primary = true,
+}: {
+  placement: PlacementDetail;
+  /** One command of a page is. */
+  primary?: boolean;
+}) {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const [asking, setAsking] = useState(false);
@@ -34,7 +41,7 @@ export function MakePlan({ placement }: { placement: PlacementDetail }) {
   };
   return (
     <>
-      <Command icon="plan" primary onClick={() => setAsking(true)}>
+      <Command icon="plan" primary={primary} onClick={() => setAsking(true)}>
         Make a plan
       </Command>
       <ConfirmDialog

@@ -34,9 +34,9 @@ export const manifest: Manifest = {
     },
   ],
   news: {
-    placement: () => ({ atOnce: [keys.placements.all] }),
-    telemetry: () => ({ paced: [keys.placements.allParts] }),
-    execution: () => ({ paced: [keys.placements.allParts] }),
+    placement: () => ({ atOnce: [keys.placements.all, keys.placements.allRounds] }),
+    telemetry: () => ({ paced: [keys.placements.allParts, keys.placements.allRounds] }),
+    execution: () => ({ paced: [keys.placements.allParts, keys.placements.allRounds] }),
   },
   computations: [
     {
@@ -54,7 +54,7 @@ export const manifest: Manifest = {
       Infeasible: lazy(() =>
         import("./no-room-panel").then(({ NoRoomPanel }) => ({ default: NoRoomPanel })),
       ),
-      fresh: [keys.placements.all],
+      fresh: [keys.placements.all, keys.placements.allRounds],
       counted: { label: "Numbers of brokers", note: "each with its delay" },
       onCancel: "No placement is stored; publishers stay where they are.",
     },

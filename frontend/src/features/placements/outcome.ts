@@ -1,5 +1,11 @@
 /** What the parts of the page read out of an outcome. */
-import type { BrokerShare, Outcome, PublisherGroup, SplitOption } from "@/api/placements";
+import type {
+  BrokerShare,
+  Outcome,
+  PlacementDetail,
+  PublisherGroup,
+  SplitOption,
+} from "@/api/placements";
 import { fixed } from "@/lib/numbers";
 
 export const chosenOf = ({ curve }: Outcome): SplitOption | null =>
@@ -13,6 +19,14 @@ export const usedOf = ({ shares }: Outcome): BrokerShare[] => shares.filter(isUs
 /** How much more than the topic sends its tokens come, as a fraction. */
 export const headroomOf = ({ contract }: Outcome): number =>
   contract.rate_per_s > 0 ? contract.token_rate_per_s / contract.rate_per_s - 1 : 0;
+
+/** What the broker processes by this placement, in messages per second. */
+export const processesOf = (share: BrokerShare): number =>
+  share.speed_per_s ?? share.max_rate_per_s;
+
+/** Whether measuring showed another speed than the largest publish rate. */
+export const processesElse = (share: BrokerShare): boolean =>
+  Math.abs(processesOf(share) - share.max_rate_per_s) > 1e-6 * share.max_rate_per_s;
 
 export const loadOf = (share: BrokerShare) => {
   const of = (topic: number) =>
@@ -86,3 +100,6 @@ export function groupRows(groups: readonly PublisherGroup[], most = GROUPS_SHOWN
     ...groups.filter((group) => group.name === null && group.publishers > 0).map(rowOf),
   ];
 }
+
+export const mayPlaceAgain = ({ allowed_commands: allowed }: PlacementDetail): boolean =>
+  (allowed as readonly string[]).includes("again");

@@ -1,11 +1,12 @@
 /** Identity, facts and commands of a placement. */
+import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "react-router";
 
 import { placementsAt } from "./addresses";
 import { MakePlan } from "./make-plan";
 import { delay, SloBadge } from "./sentences";
 
-import type { PlacementDetail } from "@/api/placements";
+import { roundsQuery, type PlacementDetail } from "@/api/placements";
 import { useRerun } from "@/api/runs";
 import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
@@ -19,7 +20,7 @@ import { clockText, exactTime } from "@/lib/time";
 import { methodWord } from "@/lib/words";
 
 function factsOf(placement: PlacementDetail): Fact[] {
-  const { outcome, note } = placement;
+  const { outcome, note, based_on: basedOn, round } = placement;
   const { contract, today } = outcome;
   const slo = contract.slo_p99_s;
   return [
@@ -61,6 +62,20 @@ function factsOf(placement: PlacementDetail): Fact[] {
         </span>
       ),
     },
+    ...(basedOn
+      ? [
+          {
+            key: "round",
+            icon: "versions" as const,
+            text: (
+              <>
+                round {fixed(round)}, by what was measured under{" "}
+                <Link to={placementsAt.one(placement.system, basedOn.id)}>{basedOn.name}</Link>
+              </>
+            ),
+          },
+        ]
+      : []),
     ...(note ? [{ key: "note", icon: "info" as const, text: note }] : []),
   ];
 }
@@ -76,6 +91,8 @@ export function PlacementHead({
   const navigate = useNavigate();
   const system = useSystem(systemId);
   const rerun = useRerun();
+  // What is in force needs no plan: the next step is to place it again.
+  const isNext = useQuery(roundsQuery(placement.id)).data?.can_place_again ?? false;
   const mayPlace = system.data?.allowed_commands.includes("optimize") ?? false;
   const again = () => {
     rerun.mutate(placement.run, {
@@ -114,7 +131,7 @@ export function PlacementHead({
               Place a topic
             </Link>
           ) : null}
-          <MakePlan placement={placement} />
+          <MakePlan placement={placement} primary={!isNext} />
         </>
       }
     />

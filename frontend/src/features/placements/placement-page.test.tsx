@@ -3,7 +3,7 @@ import { act, fireEvent, screen, waitFor, within } from "@testing-library/react"
 import PlacementPage from "./placement-page";
 
 import type { Outcome, PlacementDetail } from "@/api/placements";
-import { move, outcome, placementDetail, share } from "@/testing/placement-samples";
+import { move, outcome, placementDetail, rounds, share } from "@/testing/placement-samples";
 import { renderPage } from "@/testing/render";
 import { page, session, system, SYSTEM } from "@/testing/samples";
 import { ok, problem, serve, type Asked } from "@/testing/server";
@@ -15,6 +15,7 @@ const answersOf = (placement: PlacementDetail) => ({
   "GET /api/v1/session": ok(session()),
   [`GET /api/v1/systems/${SYSTEM}`]: ok(system({ name: "Quarry" })),
   [`GET /api/v1/placements/${L4.id}`]: ok(placement),
+  [`GET /api/v1/placements/${L4.id}/rounds`]: ok(rounds()),
   [MOVES]: ok(page([move(), move({ publisher: "md-0002", group: null, from_broker: null })], 334)),
 });
 const answers = answersOf(L4);
@@ -99,6 +100,42 @@ describe("a placement", () => {
     expect(brokers.getByText(/The bucket of q-3 is below one token/)).toBeInTheDocument();
     // Their largest rates differ, so each has its own.
     expect(table.getByRole("columnheader", { name: /^Max/ })).toBeInTheDocument();
+  });
+
+  it("shows what brokers process where measuring showed another speed", async () => {
+    const { shares } = outcome();
+    const speeds: Readonly<Record<string, number>> = { "q-6": 71_240.3, "q-1": 75_413 };
+    const shown = (fast: boolean) =>
+      shares.map((one) => ({
+        ...one,
+        speed_per_s: (fast ? undefined : speeds[one.broker]) ?? one.max_rate_per_s,
+      }));
+    serve(answersOf(placementDetail({ outcome: outcome({ shares: shown(false) }) })));
+    const { unmount } = open();
+    const table = await brokersTable();
+    const titles = table.getAllByRole("columnheader").map(({ textContent }) => textContent);
+    const at = titles.indexOf("Processesmsg/s");
+    const cell = (name: RegExp) =>
+      within(table.getByRole("row", { name })).getAllByRole("cell")[at];
+    expect(cell(/^q-6/)).toHaveTextContent(/^71,240$/);
+    expect(cell(/^q-1/)).toHaveTextContent(/^75,413$/);
+    expect(cell(/^q-3/)).toHaveTextContent(/^80,000$/);
+    unmount();
+    serve(answersOf(placementDetail({ outcome: outcome({ shares: shown(true) }) })));
+    open();
+    const plain = await brokersTable();
+    expect(plain.queryByRole("columnheader", { name: /Processes/ })).toBeNull();
+  });
+
+  it("says by what was measured under which placement it was made", async () => {
+    const former = { id: "aa111111-1111-4111-8111-111111111113", name: "L-3" };
+    serve(answersOf(placementDetail({ round: 2, based_on: former })));
+    open();
+    expect(await screen.findByText(/round 2, by what was measured under/)).toHaveTextContent("L-3");
+    expect(screen.getByRole("link", { name: "L-3" })).toHaveAttribute(
+      "href",
+      `/systems/${SYSTEM}/placements/${former.id}`,
+    );
   });
 
   it("spreads groups over the brokers, and folds the small ones", async () => {

@@ -10,6 +10,7 @@ import { MovesPanel } from "./moves-panel";
 import { PartsPanel } from "./parts-panel";
 import { PenaltyChart } from "./penalty-chart";
 import { PlacementHead } from "./placement-head";
+import { RoundsPanel } from "./rounds-panel";
 import { noRoom } from "./sentences";
 import { useWhatIf } from "./use-what-if";
 import { WhatIfPanel } from "./what-if-panel";
@@ -70,6 +71,7 @@ function PlacementView({ placement }: { placement: PlacementDetail }) {
           </div>
         </div>
         <PartsPanel placement={placement} />
+        <RoundsPanel placement={placement} />
         <MovesPanel placement={placement} isWhatIf={isOn} />
       </div>
     </>
