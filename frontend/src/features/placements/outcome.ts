@@ -102,4 +102,4 @@ export function groupRows(groups: readonly PublisherGroup[], most = GROUPS_SHOWN
 }
 
 export const mayPlaceAgain = ({ allowed_commands: allowed }: PlacementDetail): boolean =>
-  (allowed as readonly string[]).includes("again");
+  allowed.includes("again");

@@ -18,8 +18,7 @@ import { page, run, session, system, SYSTEM } from "@/testing/samples";
 import { ok, problem, serve, type Asked } from "@/testing/server";
 
 const L4 = placementDetail({ allowed_commands: ["rerun", "what_if", "plan"] });
-/** The schema learns of the command with the server's part. */
-const MAY = { ...L4, allowed_commands: [...L4.allowed_commands, "again"] };
+const MAY = placementDetail({ allowed_commands: [...L4.allowed_commands, "again"] });
 const L3_ID = "aa111111-1111-4111-8111-111111111113";
 const ROUNDS = `GET /api/v1/placements/${L4.id}/rounds`;
 const AGAIN = `POST /api/v1/placements/${L4.id}/again`;
