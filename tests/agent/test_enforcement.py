@@ -24,6 +24,7 @@ from agent.drivers.simulated.broker import VirtualBroker, VirtualNetwork
 from agent.drivers.simulated.driver import SimulatedDriver
 from agent.enforcement import NOT_ON_DISK, Enforcer
 from agent.router import Router
+from tests.agent.planes import until
 from weir.coordination.wire import (
     KEEP_S,
     Bucket,
@@ -546,10 +547,14 @@ async def test_a_profile_begins_when_part_and_list_came_into_force_here(here: He
     assert leaving is not None
     await asyncio.sleep(0.3)
     assert profile() is leaving
+    here.router.pause(frozenset())
     here.driver.still_connected = frozenset()
-    await in_force(here, "f")
+    await until(lambda: profile() is not leaving, "begins anew when the others have left")
     shrunk = profile()
-    assert shrunk is not leaving, "it begins anew when the last of the others has left"
+    assert "f" not in here.enforcer.observed(Stats()).publishers, "their messages still wait"
+    here.router.resume()
+    await in_force(here, "f")
+    assert profile() is shrunk
     assert await apply("v7", publishers=lists(f="p"), buckets={**parts, "g": PART}) is shrunk
     parts["f"] = replace(PART, size=7.0)
     assert await apply("v8", publishers=lists(f="p")) not in (None, shrunk)
