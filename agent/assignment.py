@@ -36,7 +36,8 @@ class PublisherLists:
         tasks: Watched,
         changed: Callable[[], None],
     ) -> None:
-        """Take `changed`, which is called when a list has come into force."""
+        """Take `changed`, which is called when a list was set, all have left whom it does not name,
+        or it has come into force."""
         self._driver = driver
         self._flushes = flushes
         self._problems = problems
@@ -63,6 +64,15 @@ class PublisherLists:
             and flow not in self._held
             and self._flushes.complete(flow)
         }
+
+    def let_in(self, flow: str) -> tuple[str, ...] | None:
+        """Return the publishers of the flow that are let in here; None: all are."""
+        one = self._lists.get(flow)
+        return None if one is None else one.here
+
+    def is_settled(self, flow: str) -> bool:
+        """Return whether all have left who are not let in any more."""
+        return flow not in self._held
 
     async def shrink(self, wanted: Mapping[str, Publishers]) -> str:
         """Let nobody in any more whom these lists do not name, and nobody yet who comes anew.
@@ -119,10 +129,13 @@ class PublisherLists:
                 held = frozenset(lists)
             if lists is self._lists:
                 # Without its ingress a flow would seem not to enter here, and have nothing waiting.
-                for flow in (self._held.keys() - held) & self._open:
+                left = (self._held.keys() - held) & self._open
+                for flow in left:
                     del self._held[flow]
                     self._problems.pop(_PROBLEM + flow, None)
                     self._flushes.start(flow, lists[flow].next)
+                if left:
+                    self._changed()
                 self._show()
             await asyncio.sleep(_LOOK_S)
 

@@ -13,6 +13,7 @@ from itertools import groupby
 
 from agent.assignment import PublisherLists
 from agent.drivers.base import Driver, DriverError, Stats, Unsupported
+from agent.profile import ProfileKey
 from agent.router import Router
 from agent.store import StoreError
 from weir.coordination.reconcile import (
@@ -60,8 +61,13 @@ class Enforcer:
         self._driver = driver
         self._router = router
         self._busy = busy
+        self._changed = changed
         self._lists = PublisherLists(
-            driver, router.flushes, problems=router.problems, tasks=router.tasks, changed=changed
+            driver,
+            router.flushes,
+            problems=router.problems,
+            tasks=router.tasks,
+            changed=self._on_lists,
         )
         self._channels: dict[str, FlowSpec] = {}
         self._limits: dict[str, int] = {}
@@ -137,6 +143,7 @@ class Enforcer:
             )
             for flow in [flow for flow in self._channels if flow not in document.flows]:
                 await self._forget(problems, flow)
+        self._profile()
         if anew and await self._remake(problems) and whole and not problems:
             self._made = server
         if current():
@@ -189,6 +196,26 @@ class Enforcer:
         )
 
     # --- inside
+
+    def _on_lists(self) -> None:
+        self._profile()
+        self._changed()
+
+    def _profile(self) -> None:
+        """Have the waits of flows recorded whose part of a bucket is enforced here: from the moment
+        at which part and list came into force."""
+        self._router.flows.set_profiles(
+            {
+                flow: ProfileKey(
+                    rate_per_s=part.rate_per_s,
+                    size=part.size,
+                    publishers=self._lists.let_in(flow),
+                    is_settled=self._lists.is_settled(flow),
+                )
+                for flow, part in self._parts.items()
+                if part.rate_per_s > 0 and not part.count_only
+            }
+        )
 
     def _served(self) -> Mapping[str, ClassSpec]:
         return {} if self._admitting is None else self._admitting[0]

@@ -14,6 +14,7 @@ from agent.drivers.base import (
     Retryable,
     Source,
 )
+from agent.profile import ProfileKey
 from agent.pump import Pump
 from agent.telemetry import Tally
 from weir.coordination.wire import KEEP_S, Bucket, Delivery, FlowSpec, Gate
@@ -45,6 +46,7 @@ class Flows:
         self._deliveries: dict[str, Delivery] = {}
         self._gates: dict[str, Gate] = {}
         self._counting: dict[str, CountingBucket] = {}
+        self._profiled: Mapping[str, ProfileKey] = {}
         self._keep_s: dict[str, int] = {}
         self._ensured: dict[str, int] = {}
         """Reliable flows whose delivery was ensured since the agent started -> how long messages
@@ -125,6 +127,13 @@ class Flows:
         for flow, pump in self.pumps.items():
             pump.counting = self._counting.get(flow)
 
+    def set_profiles(self, keys: Mapping[str, ProfileKey]) -> None:
+        """Record the waits of these flows, and of no others, since what each key holds came into
+        force. Where it stays as it is the record goes on."""
+        self._profiled = keys
+        for flow, pump in self.pumps.items():
+            pump.set_profile(keys.get(flow), self._clock())
+
     async def set_local(self, flows: Iterable[str]) -> dict[str, str]:
         """Set the flows that consumers here want: those of classes whose limit is not 0. Returns
         those that cannot be delivered here, each with the reason; they are left out.
@@ -191,6 +200,7 @@ class Flows:
         pump = self._pump(Source(delivery=delivery, flow=flow))
         pump.set_gate(self._gates.get(flow), self._clock())
         pump.counting = self._counting.get(flow)
+        pump.set_profile(self._profiled.get(flow), self._clock())
         self.pumps[flow] = pump
         self._began()
 

@@ -17,10 +17,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from agent.drivers.base import Batch, Channel, Driver, DriverError, Message, Source
 from agent.memory import DEFAULT_MIB, MIB, Pool
+from agent.profile import Profile, ProfileKey
 from weir.coordination.wire import Delivery, Gate
 from weir.queueing.counting_bucket import CountingBucket
 from weir.queueing.token_bucket import TokenBucket
-from weir.queueing.wait_histogram import WaitWindow
+from weir.queueing.wait_histogram import Piece, WaitWindow
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +84,10 @@ class Pump:
         self.waits: WaitWindow | None = None
         """How long messages waited, from their arrival until they left through the gate; None
         without one."""
+        self.profile: Profile | None = None
+        """The same since the part of a bucket and the list of publishers were set; None where no
+        part is enforced."""
+        self._profiled: ProfileKey | None = None
         self._counted, self._measured = _Newest(), _Newest()
         self._may_move = asyncio.Event()
         self._gate_changed = asyncio.Event()
@@ -100,6 +105,8 @@ class Pump:
 
     def open(self) -> None:
         """Start to move messages of the source."""
+        if self.profile is not None and not self._may_move.is_set():
+            self.profile.opened(self._clock())
         self._may_move.set()
 
     def shut(self) -> None:
@@ -118,7 +125,22 @@ class Pump:
             )
         elif (gate.rate_per_s, gate.burst) != (self._bucket.rate_per_s, self._bucket.burst):
             self._bucket.change(now, rate_per_s=gate.rate_per_s, burst=gate.burst)
+        self._begin_profile(now)
         self._gate_changed.set()
+
+    def set_profile(self, key: ProfileKey | None, now: float) -> None:
+        """Begin a profile where this is not what the present one belongs to; None: have none."""
+        if key != self._profiled:
+            self._profiled, self.profile = key, None
+            self._begin_profile(now)
+
+    def _begin_profile(self, now: float) -> None:
+        """Begin a profile once the gate is what it belongs to, and end it with the gate."""
+        key, gate = self._profiled, self._bucket
+        if key is None or gate is None or not key.fits(gate):
+            self.profile = None
+        elif self.profile is None:
+            self.profile = Profile(gate, now)
 
     @property
     def waiting(self) -> int:
@@ -255,7 +277,12 @@ class Pump:
         self.sized = (size + len(batch.messages[0].payload), number + 1)
         if self.waits is not None and batch.arrived_at:
             known = self._measured.known(batch.messages)
-            self.waits.count(self._clock(), batch.arrived_at[known:])
+            arrived_at = batch.arrived_at[known:] if known else batch.arrived_at
+            now = self._clock()
+            piece = Piece.of(now, arrived_at)
+            self.waits.count(now, piece)
+            if self.profile is not None:
+                self.profile.count(now, arrived_at, piece)
 
     async def _pass_on(self, batch: Batch) -> None:
         messages = batch.messages

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.drivers.base import Room, Stats
+from agent.profile import Profile
 from agent.pump import Pump
 from weir.queueing.counting_bucket import CountingBucket
 from weir.queueing.wait_histogram import WaitWindow
@@ -41,6 +42,8 @@ class Counters:
     """Flow -> what its part of a bucket would hold, where that is only counted."""
     waits: Mapping[str, WaitWindow] = field(default_factory=dict)
     """Flow -> how long messages waited that left through its gate lately."""
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    """Flow -> the same since its part of a bucket and its list were set."""
     lost: Mapping[str, int] = field(default_factory=dict)
     """Flow -> best-effort messages that were forwarded before every neighbour had declared its
     interest."""
@@ -85,11 +88,14 @@ class Tally:
         lost, left = dict(self._lost), dict(self._left)
         counting: dict[str, CountingBucket] = {}
         waits: dict[str, WaitWindow] = {}
+        profiles: dict[str, Profile] = {}
         for pump in (*pumps, *self._ending):
             if pump.counting is not None:
                 counting[pump.source.flow] = pump.counting
             if pump.waits is not None:
                 waits.setdefault(pump.source.flow, pump.waits)
+            if pump.profile is not None:
+                profiles.setdefault(pump.source.flow, pump.profile)
             _add(pump.lost, lost)
             _add(pump.left, left)
             _count(pump, passed, sent, received)
@@ -105,6 +111,7 @@ class Tally:
             acked=acked,
             counting=counting,
             waits=waits,
+            profiles=profiles,
             lost=lost,
             left=left,
         )
@@ -326,6 +333,7 @@ class Meter:
             flows[flow] |= _room(stats.ingress_room.get(flow))
             flows[flow] |= _would_hold(counters.counting.get(flow))
             flows[flow] |= _waited(counters.waits.get(flow), self._at)
+            flows[flow] |= _profiled(counters.profiles.get(flow), self._at)
         self._backlog = backlog
         return flows
 
@@ -375,6 +383,29 @@ def _waited(waits: WaitWindow | None, now: float) -> dict[str, float]:
         "wait_mean_s": waits.mean_s(now),
         "wait_longest_s": waits.longest_s(now),
     }
+
+
+def _profiled(profile: Profile | None, now: float) -> dict[str, float]:
+    """Return how long the messages waited that arrived since the part and the list were set, with
+    the interval that holds the percentile at 95 %, as far as it is bounded."""
+    if profile is None:
+        return {}
+    known: dict[str, float] = {
+        "profile_s": max(0.0, now - profile.began_at),
+        "profile_messages": profile.whole.messages,
+    }
+    if not profile.whole.messages:
+        return known
+    for prefix, record in (("profile", profile.whole), ("profile_own", profile.own)):
+        interval = record.interval(0.99)
+        known[f"{prefix}_p99_s"] = interval.value_s
+        known[f"{prefix}_p99_low_s"] = interval.low_s
+        if interval.high_s is not None:
+            known[f"{prefix}_p99_high_s"] = interval.high_s
+        if record is profile.whole:
+            known["profile_independent"] = interval.independent
+    known["profile_mean_s"] = profile.whole.mean_s()
+    return known
 
 
 def _lost(counters: Counters, stats: Stats) -> dict[str, dict[str, int]]:

@@ -24,6 +24,7 @@ from agent.drivers.simulated.broker import VirtualBroker, VirtualNetwork
 from agent.drivers.simulated.driver import SimulatedDriver
 from agent.enforcement import NOT_ON_DISK, Enforcer
 from agent.router import Router
+from tests.agent.planes import until
 from weir.coordination.wire import (
     KEEP_S,
     Bucket,
@@ -514,6 +515,51 @@ async def test_a_list_is_in_force_when_others_have_left_and_their_messages_have_
     assert await here.apply(document("v4", flows=ENTERS))
     assert here.enforcer.observed(Stats()).publishers == {}
     assert here.broker.publishers == {}
+
+
+async def test_a_profile_begins_when_part_and_list_came_into_force_here(here: Here) -> None:
+    def profile() -> object:
+        return here.router.counters().profiles.get("f")
+
+    parts = {"f": PART}
+
+    async def apply(version: str, **members: object) -> object:
+        known = {"flows": ENTERS, "buckets": parts, **members}
+        assert await here.apply(document(version, **known))
+        return profile()
+
+    here.router.start()
+    without = await apply("v1")
+    assert without is not None
+    assert await apply("v2", number=2) is without
+    listed = await apply("v3", publishers=lists(f="pq"))
+    assert listed is not without
+    await in_force(here, "f")
+    listed = profile()
+    # Other brokers get other publishers: at this one nothing changes.
+    others = {"f": Publishers(here=("p", "q"), elsewhere={"b": ("r",)}, next=("b",))}
+    assert await apply("v4", publishers=others) is listed
+    assert await apply("v5", publishers=lists(f="pqr")) is not listed
+    grown = profile()
+    here.driver.still_connected = frozenset("f")
+    assert await apply("v6", publishers=lists(f="p")) is not grown
+    leaving = profile()
+    assert leaving is not None
+    await asyncio.sleep(0.3)
+    assert profile() is leaving
+    here.router.pause(frozenset())
+    here.driver.still_connected = frozenset()
+    await until(lambda: profile() is not leaving, "begins anew when the others have left")
+    shrunk = profile()
+    assert "f" not in here.enforcer.observed(Stats()).publishers, "their messages still wait"
+    here.router.resume()
+    await in_force(here, "f")
+    assert profile() is shrunk
+    assert await apply("v7", publishers=lists(f="p"), buckets={**parts, "g": PART}) is shrunk
+    parts["f"] = replace(PART, size=7.0)
+    assert await apply("v8", publishers=lists(f="p")) not in (None, shrunk)
+    parts["f"] = replace(PART, count_only=True)
+    assert await apply("v9", publishers=lists(f="p")) is None
 
 
 async def test_a_mark_whose_ingress_is_stopped_is_not_waited_for(here: Here) -> None:

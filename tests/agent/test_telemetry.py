@@ -8,10 +8,12 @@ import sys
 import pytest
 
 from agent.drivers.base import ClassAdmission, Room, Stats
+from agent.profile import Profile
 from agent.telemetry import Counters, Meter
 from apps.telemetry.domain.payload import telemetry_checked
 from weir.queueing.counting_bucket import CountingBucket
-from weir.queueing.wait_histogram import WINDOW_S, WaitWindow
+from weir.queueing.token_bucket import TokenBucket
+from weir.queueing.wait_histogram import WINDOW_S, Piece, WaitWindow
 
 
 def test_rates_are_differences_over_the_interval() -> None:
@@ -58,7 +60,7 @@ def test_what_a_part_of_a_bucket_would_hold_is_told_and_taken() -> None:
 
 def test_waits_at_a_gate_are_told_and_taken_while_they_are_in_the_window() -> None:
     waits = WaitWindow()
-    waits.count(100.0, [99.0] * 2 + [99.9] * 98)
+    waits.count(100.0, Piece.of(100.0, [99.0] * 2 + [99.9] * 98))
     counters = Counters(passed={"f": 5, "g": 1}, waits={"f": waits, "g": WaitWindow()})
     meter = Meter(99.0)
     flows = telemetry_checked(meter.measure(100.0, counters, Stats()))["flows"]
@@ -72,6 +74,56 @@ def test_waits_at_a_gate_are_told_and_taken_while_they_are_in_the_window() -> No
     assert not any(name.startswith("wait_") for name in flows["g"])
     later = telemetry_checked(meter.measure(100.0 + WINDOW_S, counters, Stats()))["flows"]
     assert not any(name.startswith("wait_") for name in later["f"])
+
+
+def profiled(profile: Profile, now: float) -> dict[str, float]:
+    """The members of a flow's profile, as the control plane takes them."""
+    counters = Counters(passed={"f": 5, "g": 1}, profiles={"f": profile})
+    flows = telemetry_checked(Meter(now - 1.0).measure(now, counters, Stats()))["flows"]
+    assert not any(name.startswith("profile") for name in flows["g"])
+    members = flows["f"].items()
+    return {name: value for name, value in members if name.startswith("profile_")}
+
+
+def test_a_profile_is_reported_and_taken_as_far_as_it_is_bounded() -> None:
+    profile = Profile(TokenBucket(rate_per_s=10.0, burst=2.0, now=50.0), 50.0)
+    assert profiled(profile, 51.0) == {"profile_s": 1.0, "profile_messages": 0}
+
+    def leave(at: float, *arrived_at: float) -> None:
+        profile.count(at, arrived_at, Piece.of(at, arrived_at))
+
+    # The third had to wait for a token until 60.1 and left 0.05 s later.
+    leave(60.0, 60.0, 60.0)
+    leave(60.15, 60.0)
+    assert profiled(profile, 61.0) == {
+        "profile_s": 11.0,
+        "profile_messages": 3,
+        "profile_mean_s": pytest.approx(0.05),
+        "profile_independent": 0.0,
+        "profile_p99_s": pytest.approx(0.15),
+        "profile_p99_low_s": 0.0,
+        "profile_own_p99_s": pytest.approx(0.05),
+        "profile_own_p99_low_s": 0.0,
+    }
+    for second in range(70, 8_070):
+        leave(second + 0.2, second)
+    known = profiled(profile, 9_000.0)
+    assert known["profile_messages"] == 8_003
+    assert known["profile_independent"] > 2_000
+    for name in ("profile", "profile_own"):
+        assert known[f"{name}_p99_low_s"] == pytest.approx(0.2, rel=0.05)
+        assert known[f"{name}_p99_high_s"] == pytest.approx(0.2, rel=0.05)
+
+
+def test_what_a_gate_held_back_while_it_was_shut_is_no_part_of_the_profile() -> None:
+    profile = Profile(TokenBucket(rate_per_s=10.0, burst=1.0, now=0.0), 0.0)
+    profile.opened(5.0)
+    early, later = [4.0, 4.5, 4.9], [5.0, 5.1]
+    profile.count(5.3, [*early, *later], Piece.of(5.3, [*early, *later]))
+    assert profile.whole.messages == profile.own.messages == 2
+    assert profile.whole.longest_s == pytest.approx(0.3)
+    # Those before them take the tokens of 5.0, 5.1 and 5.2, so that they may go at 5.3 and 5.4.
+    assert profile.own.longest_s == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_flow_without_backlog_was_offered_what_passed() -> None:

@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 class CountingBucket:
     """A token bucket beside the messages instead of before them. Not thread-safe."""
 
-    def __init__(self, *, rate_per_s: float, size: float, now: float) -> None:
-        """A bucket that is full at `now`. Raises InvalidProblem naming the parameter."""
+    def __init__(
+        self, *, rate_per_s: float, size: float, now: float, level: float | None = None
+    ) -> None:
+        """A bucket that is full at `now`, or holds `level` tokens. Raises InvalidProblem naming the
+        parameter."""
         if not 0 < rate_per_s < math.inf:
             raise InvalidProblem("rate_per_s", f"must be positive, not {rate_per_s:g}")
         if not 0 <= size < math.inf:
@@ -40,7 +43,7 @@ class CountingBucket:
         """Messages that would have waited."""
         self.longest_s = 0.0
         self._began_s = now
-        self._ahead = 0.0
+        self._ahead = 0.0 if level is None else max(0.0, size - level)
         self._latest_s = now
         self._bins: Counter[int] = Counter()
 
@@ -88,6 +91,52 @@ class CountingBucket:
             ahead += 1.0
         self.messages += len(times)
         self._ahead, self._latest_s = ahead, latest
+
+    def pass_by(self, now: float, messages: int) -> None:
+        """Take the tokens of messages that come at the same moment, and count none of them."""
+        if now > self._latest_s:
+            ahead = self._ahead - self.rate_per_s * (now - self._latest_s)
+            self._ahead, self._latest_s = max(0.0, ahead), now
+        self._ahead += messages
+
+    def released_at(self, times: Sequence[float]) -> Sequence[float]:
+        """Return when the bucket would let go the messages that come at these times, which rise,
+        and count none of them. Where none has to wait that is `times` itself.
+
+        Cost: that of two numbers where all come at one moment and none waits, else a tenth of a
+        microsecond per message.
+        """
+        if not times:
+            return times
+        rate, free = self.rate_per_s, self.size - 1.0
+        if times[0] == times[-1]:
+            self.pass_by(times[0], len(times))
+            if self._ahead - 1.0 <= free:
+                return times
+            first = self._ahead - len(times)
+            # Messages that come earlier than their predecessors come with them.
+            latest = max(times[0], self._latest_s)
+            return [
+                latest + max(0.0, ahead - free) / rate
+                for ahead in (first + number for number in range(len(times)))
+            ]
+        ahead, latest = self._ahead, self._latest_s
+        out: list[float] | None = None
+        for place, now in enumerate(times):
+            if now > latest:
+                ahead -= rate * (now - latest)
+                if ahead < 0.0:
+                    ahead = 0.0
+                latest = now
+            if ahead > free:
+                if out is None:
+                    out = list(times[:place])
+                out.append(latest + (ahead - free) / rate)
+            elif out is not None:
+                out.append(latest)
+            ahead += 1.0
+        self._ahead, self._latest_s = ahead, latest
+        return times if out is None else out
 
     def quantile_s(self, probability: float) -> float:
         """Return a wait that at most 1 - `probability` of the messages would have exceeded."""

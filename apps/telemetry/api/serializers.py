@@ -231,6 +231,45 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
     )
     wait_mean_s = serializers.FloatField(required=False, help_text="Their mean wait.")
     wait_longest_s = serializers.FloatField(required=False, help_text="The longest such wait.")
+    profile_s = serializers.FloatField(
+        required=False,
+        help_text="Seconds since the broker's part of the topic's bucket and its list of "
+        "publishers came into force; absent, like all of the profile, where no part is enforced.",
+    )
+    profile_messages = serializers.FloatField(
+        required=False,
+        help_text="Messages that arrived since then, while the gate was open, and left through it; "
+        "where there are none only this and the time are there.",
+    )
+    profile_mean_s = serializers.FloatField(
+        required=False, help_text="Their mean wait, from their arrival at the broker."
+    )
+    profile_independent = serializers.FloatField(
+        required=False,
+        help_text="How many independent messages they are worth; 0 while that is not known.",
+    )
+    profile_p99_s = serializers.FloatField(
+        required=False, help_text="What 99 % of them waited at most, 5 % too long at worst."
+    )
+    profile_p99_low_s = serializers.FloatField(
+        required=False,
+        help_text="The lower end of the interval that holds this percentile at 95 %; 0 while "
+        "nothing is known.",
+    )
+    profile_p99_high_s = serializers.FloatField(
+        required=False, help_text="Its upper end; absent while too little was measured to bound it."
+    )
+    profile_own_p99_s = serializers.FloatField(
+        required=False,
+        help_text="The same of what they waited beyond the moment at which the part of the bucket "
+        "would have let them go.",
+    )
+    profile_own_p99_low_s = serializers.FloatField(
+        required=False, help_text="The lower end of its interval."
+    )
+    profile_own_p99_high_s = serializers.FloatField(
+        required=False, help_text="Its upper end; absent while it is not bounded."
+    )
 
 
 class BacklogSerializer(serializers.Serializer[Backlog]):

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.telemetry.domain.payload import telemetry_checked
+from apps.telemetry.api.serializers import FlowSampleSerializer
+from apps.telemetry.domain.payload import FLOW, telemetry_checked
 from weir.errors import InvalidProblem
 
 ANYTHING = st.recursive(
@@ -90,3 +91,26 @@ def test_classes_that_got_more_than_the_broker_sent_make_a_sample_suspect():
 )
 def test_rounding_and_what_cannot_be_compared_are_no_contradiction(out_per_s, delivered):
     assert "suspect" not in told(out_per_s, *delivered)
+
+
+def test_what_is_taken_of_a_flow_is_what_the_api_describes():
+    assert set(FLOW) == set(FlowSampleSerializer().fields)
+
+
+def test_a_profile_is_taken_with_the_ends_that_are_known():
+    profile = {
+        "profile_s": 600.0,
+        "profile_messages": 60_000,
+        "profile_mean_s": 0.01,
+        "profile_independent": 2_500.0,
+        "profile_p99_s": 0.2,
+        "profile_p99_low_s": 0.1,
+        "profile_p99_high_s": 0.3,
+        "profile_own_p99_s": 0.02,
+        "profile_own_p99_low_s": 0.0,
+    }
+    row = {**profile, "profile_of_a_newer_agent": 1}
+    assert telemetry_checked({"flows": {"f": row}})["flows"]["f"] == profile
+    with pytest.raises(InvalidProblem) as refused:
+        telemetry_checked({"flows": {"f": {**profile, "profile_p99_high_s": None}}})
+    assert refused.value.path == "telemetry.flows.f.profile_p99_high_s"

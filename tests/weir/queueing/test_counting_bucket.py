@@ -126,3 +126,34 @@ def test_a_part_below_one_token_holds_as_long_as_the_formula_says(
         while not bucket.take(now):
             now += bucket.wait_s(now) + 1e-12
         assert now - due == pytest.approx(wait, abs=1e-6)
+
+
+@given(bursts, st.floats(0.5, 50.0), st.floats(0.0, 30.0), st.integers(1, 7))
+@settings(deadline=None)
+def test_messages_are_released_when_a_simulation_says(
+    gaps: list[tuple[float, int]], rate: float, size: float, cut: int
+) -> None:
+    bucket = CountingBucket(rate_per_s=rate, size=size, now=0.0)
+    times = arrivals(gaps)
+    work, _ = work_over(times, rate)
+    due = times + delays_s(work, rate_per_s=rate, size=size)
+    released: list[float] = []
+    for start in range(0, len(times), cut):
+        released += bucket.released_at(times[start : start + cut].tolist())
+    assert released == pytest.approx(due.tolist(), abs=1e-6)
+    assert (bucket.messages, bucket.held) == (0, 0), "none is counted"
+
+
+def test_messages_that_do_not_wait_are_released_as_they_came() -> None:
+    bucket = CountingBucket(rate_per_s=10.0, size=100.0, now=0.0)
+    together, apart = [1.0] * 50, [1.0, 1.01, 1.02]
+    assert bucket.released_at(together) is together
+    assert bucket.released_at(apart) is apart
+    assert bucket.released_at([]) == []
+    bucket.pass_by(1.02, 50)
+    assert bucket.released_at([1.02]) == [pytest.approx(1.02 + (102.8 - 99.0) / 10.0)]
+
+
+def test_a_bucket_may_begin_with_fewer_tokens() -> None:
+    bucket = CountingBucket(rate_per_s=10.0, size=5.0, now=2.0, level=0.0)
+    assert bucket.released_at([2.0, 2.0]) == pytest.approx([2.1, 2.2])
