@@ -288,11 +288,11 @@ def test_who_missed_for_want_of_tokens_does_not_get_as_much_again() -> None:
 
 def test_brokers_of_unequal_speed_get_unequal_parts() -> None:
     """Evened-out parts are too much for the slow one, and the fast one is too slow for all."""
-    at: list[str | None] = ["b0"] * 725 + ["b1"] * 725
+    at: list[str | None] = ["b0"] * 900 + ["b1"] * 900
     given_ = topic(at, [90_000.0] * 2, topic={"bucket": 50_000})
     shown = {
         index: SimulatedBrokers(
-            true_per_s=[30_000.0, 25_000.0], seconds=60.0, most_seconds=480.0, seed=1
+            true_per_s=[35_000.0, 25_000.0], seconds=60.0, most_seconds=480.0, seed=1
         ).measure(given_, index)
         for index in (0, 1)
     }
