@@ -7,6 +7,7 @@ the brokers, and what is so today. Rates are messages per second, delays seconds
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,8 +60,9 @@ def explained_of(
 ) -> dict[str, Any]:
     """Return the placement and what explains it as plain data.
 
-    `go_on(done, total)` is called between two numbers of brokers; what has been looked at when it
-    is False is all that there is to choose from. Raises WeirError for an unknown method or
+    `go_on(done, total)` is called between two numbers of brokers, and while more is computed of
+    what was measured; what has been looked at when it is False is all that there is to choose
+    from. Raises WeirError for an unknown method or
     parameter.
     """
     module = placer(method)
@@ -69,9 +71,10 @@ def explained_of(
     slo = problem.contract.slo_p99_s
     stay = bool(getattr(params, "stay", True))
     curve = options(problem, stay=stay, seed=seed, go_on=go_on)
+    more = partial(go_on, len(curve), len(curve))
     today = option_of_today(problem)
     if method == srtm.NAME:
-        chosen = choice(problem, curve, stay=stay, seed=seed)
+        chosen = choice(problem, curve, stay=stay, seed=seed, go_on=more)
     else:
         places = module.place(problem, params, seed=seed).broker_of
         used = np.unique(places[places != NOWHERE])
@@ -99,15 +102,18 @@ def explained_of(
         "curve": _curve(problem, curve, taken, slo),
         **_shares(problem, places, shown),
         "groups": _groups(problem, places),
-        "measured": _measured(given, problem, seed),
+        "measured": _measured(given, problem, seed, more),
     }
 
 
-def _measured(given: PlacementProblem, fit: PlacementProblem, seed: int) -> dict[str, Any] | None:
+def _measured(
+    given: PlacementProblem, fit: PlacementProblem, seed: int, go_on: Callable[[], bool]
+) -> dict[str, Any] | None:
     """Return what was measured of the placement in force, and what was fitted to it."""
     if not given.measured:
         return None
-    return {**verdicts(given, fit), "search_rounds": search_rounds(fit, seed=seed)}
+    rounds = search_rounds(fit, seed=seed, go_on=go_on)
+    return {**verdicts(given, fit), "search_rounds": rounds}
 
 
 def _assigned(problem: PlacementProblem, places: NDArray[np.int64]) -> dict[str, Any]:

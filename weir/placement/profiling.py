@@ -44,7 +44,7 @@ from weir.queueing.broker_delay import processing
 from weir.queueing.simulated_broker import Senders, SimulatedBroker, simulated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -225,16 +225,24 @@ def meets_measured(each: list[Any], *, all_measured: bool) -> bool | None:
     return True if kept and all_measured else None
 
 
-def search_rounds(problem: PlacementProblem, *, seed: int = 0) -> int:
+def search_rounds(
+    problem: PlacementProblem, *, seed: int = 0, go_on: Callable[[], bool] = lambda: True
+) -> int:
     """Return the rounds of measuring that the paper's procedure takes where brokers are as fast as
     this problem says: it starts by publish rates alone, and searches by halves; 0 where there is
-    no objective."""
+    no objective.
+
+    Once `go_on()` is False every broker counts as keeping the objective, so that it ends with as
+    many rounds as it took until then.
+    """
     slo = problem.contract.slo_p99_s
     if slo is None:
         return 0
-    return searched_by_halves(
-        by_rates_alone(problem), lambda at, here: p99_at(problem, at, here), slo, seed=seed
-    ).rounds
+
+    def p99_s(at: int, here: Places) -> float | None:
+        return p99_at(problem, at, here) if go_on() else slo
+
+    return searched_by_halves(by_rates_alone(problem), p99_s, slo, seed=seed).rounds
 
 
 def by_rates_alone(problem: PlacementProblem) -> PlacementProblem:
@@ -247,63 +255,64 @@ def by_rates_alone(problem: PlacementProblem) -> PlacementProblem:
 
 
 def choice(
-    problem: PlacementProblem, curve: list[Option], *, stay: bool, seed: int
+    problem: PlacementProblem,
+    curve: list[Option],
+    *,
+    stay: bool,
+    seed: int,
+    go_on: Callable[[], bool] = lambda: True,
 ) -> Option | None:
     """Return which placement to take: the one with the fewest moves, one of the curve, or one whose
     brokers have unequal parts.
 
     Where speeds were measured it is the first that keeps WITHIN of the objective at every broker;
     without them, and where none does, the first that keeps the objective over all messages, or the
-    best. `problem` has the speeds fitted.
+    best. `problem` has the speeds fitted. Once `go_on()` is False no unequal parts are looked for.
     """
     slo = problem.contract.slo_p99_s
     kept = option_with_needed_moves(problem, seed=seed) if stay else None
     if slo is not None and any(broker.speed_per_s is not None for broker in problem.brokers):
-        for each in _candidates(problem, kept, curve, slo, stay=stay, seed=seed):
+        for each in [*([] if kept is None else [kept]), *curve]:
             if _keeps_everywhere(problem, each, slo):
                 return each
+        unequal = _unequal(problem, slo, stay=stay, seed=seed, go_on=go_on)
+        if unequal is not None and _keeps_everywhere(problem, unequal, slo):
+            return unequal
     return kept if kept is not None and kept.keeps(slo) else best(curve, slo)
 
 
-def _candidates(
-    problem: PlacementProblem,
-    kept: Option | None,
-    curve: list[Option],
-    slo: float,
-    *,
-    stay: bool,
-    seed: int,
-) -> Iterator[Option]:
-    """Yield what there is to choose from, the most wanted first."""
-    if kept is not None:
-        yield kept
-    yield from curve
-    placement, _ = placed_in_rounds(
-        problem, lambda at, here: _serves(problem, at, here, WITHIN * slo), seed=seed
-    )
-    if placement.complete:
-        places = placement.broker_of
-        if stay:
-            places = with_fewest_moves(problem, places)
-        yield option(problem, tuple(np.unique(places).tolist()), places)
+def _unequal(
+    problem: PlacementProblem, slo: float, *, stay: bool, seed: int, go_on: Callable[[], bool]
+) -> Option | None:
+    """Return the placement in which each broker serves as many as the model lets it; None where
+    some are left over, or it is enough."""
+    enough = False
 
+    def can_serve(at: int, here: Places) -> int:
+        nonlocal enough
 
-def _serves(problem: PlacementProblem, at: int, here: Places, most_s: float) -> int:
-    """Return how many of these publishers, from the first on, the model lets a broker serve."""
+        def keeps(count: int) -> bool:
+            late_s = p99_at(problem, at, here[:count])
+            return late_s is not None and late_s <= WITHIN * slo
 
-    def keeps(count: int) -> bool:
-        late_s = p99_at(problem, at, here[:count])
-        return late_s is not None and late_s <= most_s
+        enough = enough or not go_on()
+        if enough or keeps(len(here)):
+            return len(here)
+        low, high = 0, len(here)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if keeps(middle) else (low, middle)
+        return low
 
-    low, high = 0, len(here) + 1
-    middle = len(here)
-    while high - low > 1:
-        if keeps(middle):
-            low = middle
-        else:
-            high = middle
-        middle = (low + high) // 2
-    return low
+    if not go_on():
+        return None
+    placement, _ = placed_in_rounds(problem, can_serve, seed=seed)
+    if enough or not placement.complete:
+        return None
+    places = placement.broker_of
+    if stay:
+        places = with_fewest_moves(problem, places)
+    return option(problem, tuple(np.unique(places).tolist()), places)
 
 
 def _keeps_everywhere(problem: PlacementProblem, each: Option, slo: float) -> bool:
