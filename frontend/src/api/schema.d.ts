@@ -6254,6 +6254,56 @@ export interface components {
              * @description The longest such wait.
              */
             wait_longest_s?: number;
+            /**
+             * Format: double
+             * @description Seconds since the broker's part of the topic's bucket and its list of publishers came into force; absent, like all of the profile, where no part is enforced.
+             */
+            profile_s?: number;
+            /**
+             * Format: double
+             * @description Messages that arrived since then, while the gate was open, and left through it; where there are none only this and the time are there.
+             */
+            profile_messages?: number;
+            /**
+             * Format: double
+             * @description Their mean wait, from their arrival at the broker.
+             */
+            profile_mean_s?: number;
+            /**
+             * Format: double
+             * @description How many independent messages they are worth; 0 while that is not known.
+             */
+            profile_independent?: number;
+            /**
+             * Format: double
+             * @description What 99 % of them waited at most, 5 % too long at worst.
+             */
+            profile_p99_s?: number;
+            /**
+             * Format: double
+             * @description The lower end of the interval that holds this percentile at 95 %; 0 while nothing is known.
+             */
+            profile_p99_low_s?: number;
+            /**
+             * Format: double
+             * @description Its upper end; absent while too little was measured to bound it.
+             */
+            profile_p99_high_s?: number;
+            /**
+             * Format: double
+             * @description The same of what they waited beyond the moment at which the part of the bucket would have let them go.
+             */
+            profile_own_p99_s?: number;
+            /**
+             * Format: double
+             * @description The lower end of its interval.
+             */
+            profile_own_p99_low_s?: number;
+            /**
+             * Format: double
+             * @description Its upper end; absent while it is not bounded.
+             */
+            profile_own_p99_high_s?: number;
         };
         /** @description The approved, controlled, measured and promised rate of one flow, in msg/s. */
         FlowStatus: {
