@@ -1,5 +1,6 @@
 """Describe placements, and why there is none, in sentences."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,6 +8,12 @@ from apps.common.formatting import counted, duration, figure
 from weir.actions.assign_publishers import MOST_PUBLISHERS
 from weir.actions.set_bucket import COUNT
 from weir.placement.handover import NOBODY, Names, Part
+from weir.placement.profiling import PERCENTILE
+from weir.queueing.wait_histogram import TAIL_EVENTS
+
+LEAST_MESSAGES = round(TAIL_EVENTS / (1.0 - PERCENTILE))
+"""The number of messages that do not depend on each other without which a percentile has no
+bound."""
 
 LISTED = 3
 """The number of names that a sentence lists before it counts the others."""
@@ -162,7 +169,7 @@ def not_measured(
         return (
             f"Too little is measured to bound what 1 % of the messages of {flow} wait longer "
             f"than: {counted(messages, 'message')} in {duration(seconds)} at {broker}, and fewer "
-            "elsewhere. Measure longer."
+            f"elsewhere. {_how_long(messages, messages / seconds)}"
         )
     sentences = []
     if unmeasured:
@@ -173,6 +180,17 @@ def not_measured(
     if silent:
         sentences.append(f"No agent reports from {named(silent)}.")
     return " ".join(sentences)
+
+
+def _how_long(messages: int, rate_per_s: float) -> str:
+    """Return for how much longer to measure at least."""
+    missing = LEAST_MESSAGES - messages
+    if missing <= 0:
+        return "Its messages come in clusters, which say less than as many single ones. Measure on."
+    return (
+        f"It takes {LEAST_MESSAGES:,} messages at least: measure for "
+        f"{duration(math.ceil(missing / rate_per_s))} more, longer where they come in clusters."
+    )
 
 
 def plan_effect(flow: str, broker: str, before: Part | None, after: Part | None) -> str:

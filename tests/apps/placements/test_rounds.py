@@ -257,10 +257,15 @@ def test_too_little_is_measured_to_bound_anything(api, streets, placement):
     assert refusal(api, placement) == (
         "not_measured",
         "Too little is measured to bound what 1 % of the messages of sensors wait longer than: "
-        "2,100 messages in 7 seconds at b2, and fewer elsewhere. Measure longer.",
+        "2,100 messages in 7 seconds at b2, and fewer elsewhere. Its messages come in clusters, "
+        "which say less than as many single ones. Measure on.",
     )
     (row,) = rounds_of(api, placement)["results"]
     assert {one["verdict"] for one in row["measured"]["brokers"]} == {"inconclusive"}
+    measured(streets, b1=unbounded(), b2=unbounded(profile_messages=500, profile_s=10.0))
+    assert "It takes 2,000 messages at least: measure for 30 seconds more" in (
+        rounds_of(api, placement)["because"]
+    )
 
 
 def test_what_silent_agents_said_is_not_used(api, streets, placement, admin):
