@@ -1,4 +1,4 @@
-"""Placement, prices of moves and token buckets: seconds for a million publishers, time per call.
+"""Placement, prices of moves, profiles and token buckets: seconds for a million publishers, rounds.
 
     python -m benchmarks.placement
 
@@ -15,7 +15,9 @@ import numpy as np
 
 from weir.model.placement import NOWHERE, BrokerRoom, Contract, PlacementProblem, Publishers
 from weir.placement import placers, srtm
+from weir.placement.explained import explained_of
 from weir.placement.moves import price_of_moves
+from weir.placement.profiling import SimulatedBrokers, fitted, profile, search_rounds
 from weir.queueing.poisson_work import PoissonWork
 from weir.queueing.traces import TraceState, work_before
 from weir.warm_up import warm_up_placements
@@ -30,6 +32,7 @@ GROUP = 25
 MESSAGES = 20_000_000
 CALLS = 20_000
 MANY = 1_000
+TRUE_PER_S = 100_000.0
 ROOM = (70_000.0, 40_000.0, 30_000.0, 20_000.0, 10_000.0, 0.0)
 
 
@@ -77,8 +80,49 @@ def seconds(action: Callable[[], object], times: int = 3) -> float:
     return shortest
 
 
+def bursty(publishers: int, brokers: int, *, declared_per_s: float) -> PlacementProblem:
+    """Return a new topic like that of SRTM's Table 1 over equal empty brokers."""
+    problem = topic(np.full(publishers, 10.0))
+    whole = 10.0 * publishers
+    contract = Contract(
+        topic="t",
+        messages_per_s=whole,
+        token_rate_per_s=1.1 * whole,
+        bucket=300.0 * GROUP,
+        batch=10,
+        slo_p99_s=1e-3,
+    )
+    rooms = tuple(
+        BrokerRoom(broker=f"b{at:03}", max_rate_per_s=declared_per_s, allocated_rate_per_s=0.0)
+        for at in range(brokers)
+    )
+    return replace(problem, contract=contract, brokers=rooms)
+
+
+def print_profiles() -> None:
+    """Print the rounds of placing and measuring, and how long one takes to compute."""
+    print(f"profiles: groups of {GROUP}, publish rates 25 % above the speed of {TRUE_PER_S:,.0f}")
+    for publishers, brokers, measured_s in ((1_000, 12, 60.0), (100_000, 40, 5.0)):
+        problem = bursty(publishers, brokers, declared_per_s=1.25 * TRUE_PER_S)
+        simulated = SimulatedBrokers(
+            true_per_s=[TRUE_PER_S] * brokers,
+            seconds=measured_s,
+            most_seconds=8 * measured_s,
+            seed=1,
+        )
+        seen = profile(problem, simulated.measure)
+        last = seen.rounds[-1].problem
+        fit = seconds(lambda last=last: fitted(last))
+        again = seconds(lambda last=last: explained_of(last, srtm.NAME, {}, seed=0), 1)
+        halves = search_rounds(fitted(last))
+        print(
+            f"  {publishers:7,} publishers, {brokers:2} brokers: {len(seen.rounds)} rounds, kept: "
+            f"{seen.kept}, by halves {halves}; fit {fit:.3f} s, placed again {again:.2f} s"
+        )
+
+
 def main() -> None:
-    """Print the four tables."""
+    """Print the five tables."""
     warm_up_placements()
     rng = np.random.default_rng(0)
     rates = {
@@ -109,6 +153,7 @@ def main() -> None:
         )
         kinds = len(price_of_moves(problem, placement).moves)
         print(f"  {name:<14} {kinds:4} prices {took:6.3f} s")
+    print_profiles()
     times = np.cumsum(rng.exponential(1 / 0.9, MESSAGES))
     out = np.empty(MESSAGES)
     state = TraceState(start_s=float(times[0]))

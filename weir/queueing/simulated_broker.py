@@ -7,7 +7,7 @@ the bucket lets through, and senders may be periodic. It stands for a broker whe
 try out what is done with measurements; what a broker does in truth is for measurements to say.
 
 Percentiles are estimates with intervals (`weir.queueing.traces`). Where a trace is too short for
-one, or leaves open whether an objective is kept, twice as long is measured, up to a limit.
+one, or to say that an objective is missed, twice as long is measured, up to a limit.
 
 Rates are messages per second, delays and times seconds. Cost: about 10 ns a message, others' too.
 """
@@ -110,9 +110,10 @@ def simulated(
 ) -> Simulated:
     """Return what messages took in so many seconds, or in as many as percentiles need, by doubling.
 
-    Each stretch continues the one before. `objective_s`: measure on as well where the interval of
-    the delay's percentile holds it; None: only where percentiles have no interval yet.
-    `most_seconds`: no more than that, None: `seconds`.
+    A longer time continues the shorter one. `objective_s`: measure on only where the delay's
+    percentile is beyond it and its interval leaves open whether that is chance; None: until
+    percentiles have intervals. `most_seconds`: no more than that, None: `seconds`. Raises
+    InvalidProblem where nobody sends anything meanwhile.
     """
     most = seconds if most_seconds is None else most_seconds
     while True:
@@ -131,8 +132,7 @@ def simulated(
         if len(times):
             own = delays - holds
             delay, processing = quantile_of(delays, PERCENTILE), quantile_of(own, PERCENTILE)
-            clear = delay.conclusive and processing.conclusive and not _holds(delay, objective_s)
-            if longest or clear:
+            if longest or _enough(delay, processing, objective_s):
                 return Simulated(
                     messages=len(times),
                     seconds=seconds,
@@ -146,9 +146,13 @@ def simulated(
         seconds *= 2.0
 
 
-def _holds(estimate: Estimate, objective_s: float | None) -> bool:
-    """Return whether the interval leaves open on which side of an objective the percentile is."""
-    return objective_s is not None and estimate.low <= objective_s < estimate.high
+def _enough(delay: Estimate, processing: Estimate, objective_s: float | None) -> bool:
+    """Return whether the delay keeps an objective, or misses it for sure; without one, whether both
+    have intervals."""
+    if objective_s is None:
+        return delay.conclusive and processing.conclusive
+    missed = processing.conclusive and delay.low > objective_s
+    return delay.value <= objective_s or missed
 
 
 def message_times(

@@ -6,9 +6,12 @@ from pathlib import Path
 
 from weir.codec import problem_from_dict, result_to_dict
 from weir.codec.placement import placement_from_dict, placement_result_to_dict
+from weir.codec.profile import profile_from_dict, profile_to_dict
 from weir.codec.transformation import transformation_from_dict, transformation_plan_to_dict
 from weir.optimizers import certified
 from weir.placement import srtm
+from weir.placement.explained import explained_of
+from weir.placement.profiling import SimulatedBrokers, profile
 from weir.planners import slides
 from weir.stop import never
 
@@ -49,3 +52,20 @@ def test_the_topic_is_placed_and_answers_as_written() -> None:
     result = placement_result_to_dict(problem, srtm.place(problem, srtm.Params(), seed=0))
     assert members("Placement") - {"rate", "size", "p99_s", "max_rate"} == result.keys()
     assert result["predicted"]["b1"].keys() == {"p99_s"}
+
+
+def test_the_topic_is_profiled_and_answers_as_written() -> None:
+    problem, true_per_s = profile_from_dict(example("profile"))
+    assert true_per_s == [4000.0, 4000.0]
+    brokers = SimulatedBrokers(true_per_s=true_per_s, seconds=60.0, most_seconds=480.0, seed=0)
+    seen = profile(problem, brokers.measure)
+    result = profile_to_dict(seen, search_rounds=1)
+    words = {"kept", "missed", "simulated", "measured"}
+    inside = {"seconds", "meets", "measured_now"}
+    assert members("Profile") - words - inside == result.keys()
+    assert {"seconds", "meets", "brokers"} == result["rounds"][0].keys()
+    # The rows are those of an explained placement.
+    known = seen.rounds[-1].problem
+    explained = explained_of(known, srtm.NAME, {}, seed=0)
+    (row, *_) = result["rounds"][-1]["brokers"]
+    assert row.keys() - {"measured_now"} == explained["measured"]["brokers"][0].keys()

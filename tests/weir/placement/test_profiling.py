@@ -375,33 +375,44 @@ def test_without_an_objective_there_is_nothing_to_keep() -> None:
         profile(given_, lambda in_force, at: measured(1.0))
 
 
-def profiled(wrong: float, *, seed: int) -> dict[int, Profile]:
-    out = {}
+def profiled(wrong: float, *, seed: int, most_seconds: float) -> list[Profile]:
+    """Return the rounds of the six topics."""
+    out = []
     for group in SEARCHED_BY_THE_PAPER:
         given_ = table_1(group, wrong=wrong)
         brokers = SimulatedBrokers(
-            true_per_s=[TRUE] * len(given_.brokers), seconds=60.0, most_seconds=60.0, seed=seed
+            true_per_s=[TRUE] * len(given_.brokers),
+            seconds=60.0,
+            most_seconds=most_seconds,
+            seed=seed,
         )
-        out[group] = profile(given_, brokers.measure)
+        out.append(profile(given_, brokers.measure))
     return out
 
 
 @pytest.mark.parametrize("wrong", [1.25, 0.75])
 def test_table_1_takes_at_most_12_rounds_where_rates_are_wrong_by_a_quarter(wrong: float) -> None:
-    """The six topics of section 6.5, rounds of 60 s. The paper's search took 56."""
+    """The six topics of section 6.5, for which the paper's search took 56 rounds."""
+    for seed in (1, 2, 3):
+        seen = profiled(wrong, seed=seed, most_seconds=480.0)
+        assert all(each.kept for each in seen)
+        assert sum(len(each.rounds) for each in seen) <= 12
+
+
+def test_table_1_where_no_round_is_longer_than_a_minute() -> None:
+    """Then chance alone makes a broker miss now and then, and the median is at most 12."""
     totals = []
-    for seed in range(1, 6):
-        seen = profiled(wrong, seed=seed)
-        assert all(each.kept for each in seen.values())
-        assert {each.seconds / len(each.rounds) for each in seen.values()} == {60.0}
-        totals.append(sum(len(each.rounds) for each in seen.values()))
-    assert sorted(totals)[len(totals) // 2] <= 12
+    for seed in (1, 2, 3):
+        seen = profiled(1.25, seed=seed, most_seconds=60.0)
+        assert all(each.kept and each.seconds == 60.0 * len(each.rounds) for each in seen)
+        totals.append(sum(len(each.rounds) for each in seen))
+    assert sorted(totals)[1] <= 12
 
 
 def test_the_search_by_halves_takes_about_as_many_rounds_as_in_the_paper() -> None:
     """By the model of those brokers: noise of a minute is not in it."""
     total = sum(search_rounds(table_1(group, wrong=1.0)) for group in SEARCHED_BY_THE_PAPER)
-    assert 0.6 * 56 < total < 1.6 * 56
+    assert 0.75 * 56 < total < 1.25 * 56
 
 
 def test_brokers_search_at_the_same_time() -> None:
