@@ -97,6 +97,15 @@ class MeasuredDelays:
     processing: Percentile
     """The same without what the part of the bucket held, as far as arrivals explain it."""
 
+    def misses(self, slo_p99_s: float | None) -> bool:
+        """Return whether an objective is missed whatever the rest of the messages would show."""
+        return slo_p99_s is not None and self.delay.low_s > slo_p99_s
+
+    def is_enough(self, slo_p99_s: float | None) -> bool:
+        """Return whether there is something to go by: a bound, or a miss. What a broker takes that
+        cannot follow grows as long as it is measured, and never has a bound."""
+        return self.delay.high_s is not None or self.misses(slo_p99_s)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlacementProblem:

@@ -97,7 +97,10 @@ def fitted(problem: PlacementProblem) -> PlacementProblem:
 def fits(problem: PlacementProblem, at: int) -> bool:
     """Return whether enough was measured at a broker, and of somebody, to fit its speed."""
     measured = problem.measured.get(at)
-    if measured is None or measured.processing.high_s is None:
+    if measured is None:
+        return False
+    overloaded = measured.misses(problem.contract.slo_p99_s) and by_processing(measured)
+    if measured.processing.high_s is None and not overloaded:
         return False
     return bool((problem.publishers.today == at).any())
 
@@ -185,7 +188,7 @@ def judged(
     speeds, which take a fit."""
     delay, own = measured.delay, measured.processing
     verdict = verdict_of(measured, slo_p99_s)
-    missed_by = "processing" if own.value_s >= delay.value_s / 2.0 else "tokens"
+    missed_by = "processing" if by_processing(measured) else "tokens"
     return {
         "broker": broker,
         "publishers": publishers,
@@ -207,11 +210,16 @@ def judged(
     }
 
 
+def by_processing(measured: MeasuredDelays) -> bool:
+    """Return whether most of the delay is processing, and not the wait for tokens."""
+    return measured.processing.value_s >= measured.delay.value_s / 2.0
+
+
 def verdict_of(measured: MeasuredDelays, slo_p99_s: float | None) -> str | None:
     """Return what the interval of the percentile says of an objective; None where there is none."""
     if slo_p99_s is None:
         return None
-    if measured.delay.low_s > slo_p99_s:
+    if measured.misses(slo_p99_s):
         return "missed"
     high_s = measured.delay.high_s
     return "kept" if high_s is not None and high_s <= slo_p99_s else "inconclusive"
@@ -323,14 +331,14 @@ def _keeps_everywhere(problem: PlacementProblem, each: Option, slo: float) -> bo
     loads, today = problem.loads(), problem.publishers.today
     for at, delays in each.by_broker.items():
         here, measured = each.places == at, problem.measured.get(at)
-        if measured is not None and measured.delay.high_s is not None:
+        if measured is not None:
             before = today == at
-            if measured.delay.value_s <= slo and bool((here == before).all()):
-                continue
-            if measured.delay.low_s > slo and float(loads[here].sum()) >= float(
-                loads[before].sum()
-            ):
+            most = float(loads[before].sum())
+            if measured.misses(slo) and float(loads[here].sum()) >= most:
                 return False
+            kept = measured.delay.high_s is not None and measured.delay.value_s <= slo
+            if kept and bool((here == before).all()):
+                continue
         if delays.p99_s is None or delays.p99_s > WITHIN * slo:
             return False
     return True

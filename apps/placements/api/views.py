@@ -154,8 +154,8 @@ class PlacementViewSet(
     def rounds(self, request: Request, id: str) -> Response:
         """Return the line of placements that this one belongs to, each made by what was measured of
         the one before."""
-        found = rounds_of(self.get_object())
-        return Response({**found, "results": RoundSerializer(found["results"], many=True).data})
+        rounds = rounds_of(self.get_object())
+        return Response({**rounds, "results": RoundSerializer(rounds["results"], many=True).data})
 
     @extend_schema(request=PlacementWhatIfSerializer, responses=PlacementOutcomeSerializer)
     @action(detail=True, methods=["post"], url_path="what-if")

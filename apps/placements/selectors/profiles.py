@@ -27,7 +27,9 @@ class Profile:
     """Why this is too little to place again, in a sentence; empty: it is enough."""
 
 
-def profile_of(system: System, flow: str, brokers: Iterable[str]) -> Profile:
+def profile_of(
+    system: System, flow: str, brokers: Iterable[str], slo_p99_s: float | None
+) -> Profile:
     """Return what is measured of the flow at these brokers, which serve it."""
     silent = {row.broker for row in silences(system, timezone.now()) if row.seconds > 0}
     samples = {
@@ -38,7 +40,7 @@ def profile_of(system: System, flow: str, brokers: Iterable[str]) -> Profile:
     }
     read = {name: _delays(samples[name]) for name in sorted(brokers) if name in samples}
     delays = {name: row for name, row in read.items() if row is not None}
-    if any(row.delay.high_s is not None for row in delays.values()):
+    if any(row.is_enough(slo_p99_s) for row in delays.values()):
         return Profile(delays=delays)
     most = max(delays, key=lambda name: delays[name].messages, default=None)
     because = not_measured(

@@ -100,8 +100,9 @@ class Rounds:
         """Return what is measured now of the placement in force."""
         if self.in_force is None:
             return Profile()
-        brokers = [share["broker"] for share in self.in_force.serving]
-        return profile_of(self._placement.system, self.in_force.topic_name, brokers)
+        now = self.in_force
+        brokers = [share["broker"] for share in now.serving]
+        return profile_of(self._placement.system, now.topic_name, brokers, now.slo_p99_s)
 
     @property
     def speeds_per_s(self) -> dict[str, float]:

@@ -43,7 +43,8 @@ def freeze(
     params_of(placer, method, parameters or {})
     former = None if measured_of is None else _former(measured_of)
     problem = placement_problem(system, topic, drained_brokers, former)
-    if former is not None and all(row.delay.high_s is None for row in problem.measured.values()):
+    slo = None if measured_of is None else measured_of.slo_p99_s
+    if former is not None and not any(row.is_enough(slo) for row in problem.measured.values()):
         raise Conflict(
             "not_measured",
             f"{named(sorted(former.delays))}: {topic} was measured there, and no publish rate is "

@@ -263,9 +263,19 @@ def test_too_little_is_measured_to_bound_anything(api, streets, placement):
     (row,) = rounds_of(api, placement)["results"]
     assert {one["verdict"] for one in row["measured"]["brokers"]} == {"inconclusive"}
     measured(streets, b1=unbounded(), b2=unbounded(profile_messages=500, profile_s=10.0))
-    assert "It takes 2,000 messages at least: measure for 30 seconds more" in (
-        rounds_of(api, placement)["because"]
+    assert (
+        "It takes 2,000 messages at least: measure for 30 seconds more"
+        in (rounds_of(api, placement)["because"])
     )
+
+
+def test_a_broker_that_cannot_follow_is_enough(api, streets, placement):
+    """What it takes grows as long as it is measured: it has no bound, and misses all the same."""
+    drifting = unbounded(profile_p99_s=9.0, profile_p99_low_s=8.0)
+    measured(streets, b1=drifting, b2=unbounded())
+    assert ask(api, placement).status_code == 202
+    (row, *_) = rounds_of(api, placement)["results"]
+    assert row["measured"]["meets"] is False
 
 
 def test_what_silent_agents_said_is_not_used(api, streets, placement, admin):

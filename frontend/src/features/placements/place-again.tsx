@@ -18,6 +18,10 @@ import { useSubmission } from "@/lib/submission";
 
 const LONGEST_NOTE = 2000;
 
+/** Whether nothing has to be done: every broker in force keeps the objective. */
+const allKeep = ({ results }: Rounds) =>
+  results.find((round) => round.is_in_force)?.measured?.meets === true;
+
 export function PlaceAgain({ placement, rounds }: { placement: PlacementDetail; rounds: Rounds }) {
   const [open, setOpen] = useState(false);
   const { can_place_again: can, because } = rounds;
@@ -26,7 +30,7 @@ export function PlaceAgain({ placement, rounds }: { placement: PlacementDetail; 
     <>
       <Command
         icon="refresh"
-        primary={can}
+        primary={can && !allKeep(rounds)}
         small
         disabled={!can}
         reason={because}
