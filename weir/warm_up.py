@@ -215,6 +215,7 @@ def warm_up_placements() -> float:
                     {"id": f"{at}", "rate": rate, "group": "g" if at else None}
                     for at, rate in enumerate(rates)
                 ],
+                "previous": {"1": "b"},
             }
         )
         total += srtm.place(problem, srtm.Params(), seed=0).mean_s or 0.0

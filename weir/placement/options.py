@@ -18,10 +18,11 @@ distribution in a latency-sensitive messaging service (SRTM), sections 3 and 4.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weir.compiled import compiled
 from weir.model.placement import NOWHERE
 from weir.placement._assigning import Rule, assign
 from weir.placement._prediction import NEARLY_ONE, PERCENTILE, batches_at, part_of
@@ -299,19 +300,30 @@ def with_fewest_moves(problem: PlacementProblem, places: Places) -> Places:
     order = free[np.lexsort((publishers.rates_per_s[free], publishers.groups[free]))]
     keys = np.stack((publishers.groups[order].astype(float), publishers.rates_per_s[order]))
     borders = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
-    for alike in np.split(order, borders):
-        if len(alike) > 1:
-            out[alike] = _swapped(publishers.today[alike], places[alike], len(problem.brokers))
+    edges = np.concatenate(([0], borders, [len(order)]))
+    swap_alike(edges, order, publishers.today, places, len(problem.brokers), out)
     return out
 
 
-def _swapped(today: Places, places: Places, brokers: int) -> Places:
-    """Return the same places dealt so that as many as possible are those of today."""
-    left = np.bincount(places, minlength=brokers)
-    out = np.full(len(places), NOWHERE, dtype=np.int64)
-    for at in np.flatnonzero(left).tolist():
-        stay = np.flatnonzero(today == at)[: left[at]]
-        out[stay] = at
-        left[at] -= len(stay)
-    out[out == NOWHERE] = np.repeat(np.arange(brokers), left)
-    return out
+@compiled
+def swap_alike(edges: Any, order: Any, today: Any, places: Any, brokers: int, out: Any) -> None:
+    """Deal the places of those alike, between two edges of `order`, anew, so that as many as
+    possible are those of today."""
+    left = np.zeros(brokers, np.int64)
+    for block in range(len(edges) - 1):
+        first, end = edges[block], edges[block + 1]
+        for at in range(first, end):
+            left[places[order[at]]] += 1
+        for at in range(first, end):
+            broker = today[order[at]]
+            out[order[at]] = -1
+            if broker >= 0 and left[broker] > 0:
+                out[order[at]] = broker
+                left[broker] -= 1
+        broker = 0
+        for at in range(first, end):
+            if out[order[at]] < 0:
+                while left[broker] == 0:
+                    broker += 1
+                out[order[at]] = broker
+                left[broker] -= 1
