@@ -137,6 +137,27 @@ def test_a_topic_is_split_over_brokers_and_put_back(
         lambda body: all(row["wait_messages"] for row in body["results"] if row["publishers"]),
         60,
     )
+    # Since then each broker measures for the next round; that of a few seconds is too little.
+    line = split.everybody.wait(
+        f"/api/v1/placements/{placement['id']}/rounds",
+        lambda body: (
+            len((body["results"][0]["measured"] or {"brokers": []})["brokers"])
+            == placement["brokers"]
+        ),
+        60,
+    )
+    (placed,) = line["results"]
+    assert placed["is_in_force"]
+    for row in placed["measured"]["brokers"]:
+        assert row["publishers"] == len(lists[row["broker"]])
+        assert row["verdict"] != "kept", row
+    assert not line["can_place_again"]
+    rounds = author.get_by_role("table", name="Rounds")
+    expect(rounds).to_contain_text("Inconclusive")
+    expect(author.get_by_role("button", name="Place again by what was measured")).to_be_disabled()
+    again = split.author.post(f"/api/v1/placements/{placement['id']}/again", {})
+    assert again.status_code == 409, again.text
+    assert again.json()["code"] == "not_measured"
     for done in (plan, counting):
         undo = split.do(split.author, f"plans/{done['id']}/roll-back", {}, expect=201)
         carried_out(split, undo)
