@@ -140,7 +140,7 @@ class Pump:
         if key is None or gate is None or not key.fits(gate):
             self.profile = None
         elif self.profile is None:
-            self.profile = Profile(gate, now)
+            self.profile = Profile(key, gate, now)
 
     @property
     def waiting(self) -> int:

@@ -393,7 +393,11 @@ def _profiled(profile: Profile | None, now: float) -> dict[str, float]:
     known: dict[str, float] = {
         "profile_s": max(0.0, now - profile.began_at),
         "profile_messages": profile.whole.messages,
+        "profile_rate_per_s": profile.key.rate_per_s,
+        "profile_size": profile.key.size,
     }
+    if profile.key.publishers is not None:
+        known["profile_publishers"] = len(profile.key.publishers)
     if not profile.whole.messages:
         return known
     for prefix, record in (("profile", profile.whole), ("profile_own", profile.own)):

@@ -88,23 +88,28 @@ async def test_a_profile_counts_what_arrived_since_and_says_what_the_part_explai
 ) -> None:
     async with asyncio.timeout(LIMIT_S):
         await here.set(**{flow: SLOW})
-        assert here.measured(flow).keys() <= {"profile_s", "profile_messages"}
+        assert here.measured(flow).keys() <= {
+            *("profile_s", "profile_messages", "profile_rate_per_s", "profile_size"),
+        }
         await here.publish(flow, 30)
         await until(lambda: here.plane.router.counters().waiting.get(flow, 0) > 0, "some wait")
         await asyncio.sleep(0.1)
         await here.set(**{flow: PART})
+        # Those who come while some of before still wait, wait for the tokens that these take.
+        await here.publish(flow, 5)
+        await asyncio.sleep(0.1)
+        await here.passed(flow, 35)
+        await asyncio.sleep(0.1)
         since = time.monotonic()
-        await asyncio.sleep(0.1)
-        await here.passed(flow, 30)
-        await asyncio.sleep(0.1)
         assert here.measured(flow)["profile_messages"] == 0, "they came before the part was set"
         for number in range(1, 4):
             await here.publish(flow, BURST)
-            await here.passed(flow, 30 + number * BURST)
+            await here.passed(flow, 35 + number * BURST)
             await asyncio.sleep(0.1)
         known = here.measured(flow)
         assert known["profile_messages"] == 3 * BURST
         assert known["profile_s"] == pytest.approx(time.monotonic() - since, abs=0.5)
+        assert (known["profile_rate_per_s"], known["profile_size"]) == (200.0, 3.0)
         assert LAST_S - CLOCKS_S - 0.02 <= known["profile_p99_s"] <= LAST_S + SLICE_S
         assert known["profile_mean_s"] > 0.3 * LAST_S
         assert known["profile_own_p99_s"] <= SLICE_S < 0.5 * known["profile_p99_s"]
@@ -122,7 +127,7 @@ async def test_a_profile_counts_what_arrived_since_and_says_what_the_part_explai
 
 
 @pytest.mark.parametrize("flow", list(FLOWS))
-async def test_what_arrives_in_a_pause_is_left_out_and_takes_its_tokens(
+async def test_what_arrives_in_a_pause_is_left_out_and_who_waits_behind_it(
     here: Here, flow: str
 ) -> None:
     async with asyncio.timeout(LIMIT_S):
@@ -137,10 +142,33 @@ async def test_what_arrives_in_a_pause_is_left_out_and_takes_its_tokens(
         # They wait behind those of the pause, for tokens: 0.2 s later these are gone.
         await here.publish(flow, 5)
         await here.passed(flow, BURST + 6)
+        assert here.measured(flow)["profile_messages"] == 1
+        await asyncio.sleep(0.1)
+        await here.publish(flow, 2)
+        await here.passed(flow, BURST + 8)
         known = here.measured(flow)
-        assert known["profile_messages"] == 6
-        assert known["profile_p99_s"] > LAST_S / 2
-        assert known["profile_own_p99_s"] <= SLICE_S
+        assert known["profile_messages"] == 3
+        assert known["profile_p99_s"] <= SLICE_S
+
+
+async def test_who_waits_behind_others_for_long_is_counted_in_the_end(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More is sent than the part lets through: nobody ever finds a token again."""
+    monkeypatch.setattr("agent.profile.PATIENCE_S", 0.5)
+    async with asyncio.timeout(LIMIT_S):
+        await here.set(core=SLOW)
+        await here.publish("core", 50)
+        await until(lambda: here.plane.router.counters().waiting.get("core", 0) > 0, "some wait")
+        await here.set(core=Bucket(rate_per_s=60.0, size=2.0))
+        await asyncio.sleep(0.2)
+        await here.publish("core", 5)
+        await asyncio.sleep(0.4)
+        await here.publish("core", 5)
+        await here.passed("core", 60)
+        known = here.measured("core")
+        assert known["profile_messages"] == 5
+        assert known["profile_p99_s"] > 0.1, "they waited behind those of before"
 
 
 async def test_a_gate_without_a_part_has_no_profile(here: Here) -> None:

@@ -77,6 +77,19 @@ def let_in(
     return allowed
 
 
+def released(
+    lists: Lists, allowed: Mapping[str, Mapping[str, Collection[str]]]
+) -> dict[str, frozenset[str]]:
+    """Return, of each flow with lists, the brokers that had one and belong to it no more.
+
+    Publishers may still be connected there, and are shown where they belong. Nothing of the flow
+    passes these brokers, so nobody waits for them.
+    """
+    return {
+        flow: frozenset(lists.brokers[flow] - brokers.keys()) for flow, brokers in allowed.items()
+    }
+
+
 def left_behind(
     lists: Lists, carried: Collection[str], ingress: Mapping[str, Collection[str]]
 ) -> dict[str, tuple[frozenset[str], tuple[str, ...]]]:

@@ -28,7 +28,7 @@ from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.assign_publishers import releases
 from weir.actions.set_bucket import COUNT
 from weir.coordination import wire
-from weir.coordination.publishers import Lists, left_behind, let_in
+from weir.coordination.publishers import Lists, left_behind, let_in, released
 from weir.coordination.views import ActionView, Protocol, orders_of
 from weir.lifecycle.steps import ActionState
 
@@ -65,6 +65,8 @@ class Facts:
     """Broker -> its parts of the buckets of flows that enter at several brokers."""
     publishers: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     """Flow -> broker -> whom it lets in, of the flows whose publishers have a broker each."""
+    released: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Flow -> brokers that had a list of it, where its publishers may still be."""
     left: Mapping[str, tuple[frozenset[str], tuple[str, ...]]] = field(default_factory=dict)
     """Flow whose lists have ended -> brokers where its publishers may still be, and those that let
     them in."""
@@ -193,7 +195,8 @@ def _publishers(facts: Facts, broker: str) -> dict[str, wire.Publishers]:
     """Return the broker's entry of each flow that has one there."""
     entries = {}
     for flow, brokers in facts.publishers.items():
-        if broker not in brokers:
+        belongs = broker in brokers
+        if not belongs and broker not in facts.released.get(flow, ()):
             continue
         elsewhere = {
             other: tuple(sorted(names))
@@ -201,12 +204,12 @@ def _publishers(facts: Facts, broker: str) -> dict[str, wire.Publishers]:
             if other != broker and names
         }
         entries[flow] = wire.Publishers(
-            here=tuple(sorted(brokers[broker])),
+            here=tuple(sorted(brokers.get(broker, ()))),
             elsewhere=elsewhere,
             addresses={
                 other: facts.addresses[other] for other in elsewhere if other in facts.addresses
             },
-            next=tuple(other for other in brokers if other != broker),
+            next=tuple(other for other in brokers if other != broker) if belongs else (),
         )
     for flow, (former, enters) in facts.left.items():
         if broker in former:
@@ -291,6 +294,7 @@ def _read(system: System) -> Facts:
     keys = {name: agent.public_key for name, agent in speaking.items() if agent.public_key}
     # Of all brokers, not of those on today's way: a shift may lead a flow anywhere.
     sizes = [a.facts.get("max_payload_bytes") for a in agents if a.revoked_at is None]
+    publishers = let_in(lists, deliveries, ingress, buckets)
     return Facts(
         system=system.name,
         deliveries=deliveries,
@@ -298,7 +302,8 @@ def _read(system: System) -> Facts:
         classes=classes,
         gates=gates,
         buckets=buckets,
-        publishers=let_in(lists, deliveries, ingress, buckets),
+        publishers=publishers,
+        released=released(lists, publishers),
         left=left_behind(lists, deliveries, ingress),
         neighbours={broker: frozenset(names) for broker, names in neighbours.items()},
         sessions={a.broker.name: a.incarnation for a in agents if a.revoked_at is None},

@@ -301,6 +301,28 @@ def test_lists_of_a_flow_that_is_carried_no_more_are_left_out(harbour, split):
     assert split["a"].poll_now().publishers == {}
 
 
+def test_publishers_of_a_broker_that_leaves_the_topic_are_shown_where_they_belong(harbour, split):
+    """They were released in a moment in which nobody else let them in, and ask again and again."""
+    execution = start(
+        harbour.system,
+        [assign("b", names("r"), names())],
+        [part("b", PART, None)],
+        [assign("a", names("p", "q"), names("p", "q", "r"))],
+        [assign("b", names(), None)],
+    )
+    for _ in range(5):
+        for agent in ("b", "a"):
+            split[agent].obey()
+    assert state(execution) == "succeeded"
+    assert split["b"].obey().publishers["tides"] == Publishers(
+        elsewhere={"a": ("p", "q", "r")}, addresses={"a": "sim://a"}
+    )
+    # Nothing passes there any more, so that nobody waits for it.
+    assert split["a"].poll_now().publishers["tides"] == Publishers(here=("p", "q", "r"))
+    start(harbour.system, [assign("b", None, names("r"))])
+    assert split["b"].poll_now().publishers["tides"].next == ("a",)
+
+
 def test_publishers_left_behind_are_shown_where_the_topic_enters(harbour, split):
     none = {"rate_per_s": 0.0, "size": 0.0, "mode": "enforce"}
     execution = start(
