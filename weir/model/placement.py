@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -139,6 +139,10 @@ class MeasuredDelays:
     mean_low_s: float | None = None
     mean_high_s: float | None = None
     """The interval that holds it at 95 %; the upper end None: too little was measured."""
+
+    def without_mean(self) -> MeasuredDelays:
+        """Return the same where nothing is promised of the mean, and nothing known of it."""
+        return replace(self, mean_s=None, mean_low_s=None, mean_high_s=None)
 
     def misses(self, objectives: Objectives) -> bool:
         """Return whether one is missed whatever the rest of the messages would show."""

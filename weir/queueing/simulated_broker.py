@@ -6,8 +6,8 @@ are let in. Unlike `weir.queueing.broker_delay` nothing is approximated here: th
 the bucket lets through, and senders may be periodic. It stands for a broker where none runs, to
 try out what is done with measurements; what a broker does in truth is for measurements to say.
 
-Percentiles and means are estimates with intervals (`weir.queueing.traces`). Where a trace is too short for
-one, or to say that an objective is missed, twice as long is measured, up to a limit.
+Percentiles and means are estimates with intervals (`weir.queueing.traces`). Where a trace is too
+short for one, or to say that an objective is missed, twice as long is measured, up to a limit.
 
 Rates are messages per second, delays and times seconds. Cost: about 10 ns a message, others' too.
 """

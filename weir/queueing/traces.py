@@ -213,9 +213,7 @@ def mean_of(values: Floats, *, confidence: float = 0.95) -> Estimate:
     independent = min(float(count), variance / spread) if spread > 0 else float(count)
     # Values that are all alike but for rounding have a mean that is none of them.
     low, high = max(value - half, min(value, float(values.min()))), value + half
-    return Estimate(
-        value=value, low=low, high=high, conclusive=conclusive, independent=independent
-    )
+    return Estimate(value=value, low=low, high=high, conclusive=conclusive, independent=independent)
 
 
 def smallest_size(work: Floats, probability: float = 0.99) -> Estimate:

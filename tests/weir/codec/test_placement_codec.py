@@ -67,7 +67,9 @@ def test_means_are_written_only_where_there_are_some() -> None:
         written = json.loads(placement_bytes(given))
         assert written["topic"]["slo_mean_s"] == 0.07
         assert written["measured"]["b0"]["mean"] == mean
-        assert placement_bytes(placement_from_json(placement_bytes(given))) == placement_bytes(given)
+        assert placement_bytes(placement_from_json(placement_bytes(given))) == placement_bytes(
+            given
+        )
 
 
 def test_a_mean_outside_of_its_interval_is_refused() -> None:

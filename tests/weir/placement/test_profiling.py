@@ -312,9 +312,7 @@ def test_a_search_goes_by_the_objective_that_is_nearer_to_be_missed() -> None:
 def test_rounds_go_on_until_the_mean_is_kept() -> None:
     """Brokers take a third less than they say: the first round misses the mean alone."""
     given_ = topic([None] * 60, [1_000.0] * 4, topic={"slo_p99_s": None, "slo_mean_s": 12e-3})
-    brokers = SimulatedBrokers(
-        true_per_s=[650.0] * 4, seconds=120.0, most_seconds=480.0, seed=2
-    )
+    brokers = SimulatedBrokers(true_per_s=[650.0] * 4, seconds=120.0, most_seconds=480.0, seed=2)
     seen = profile(given_, brokers.measure)
     means = [[each.mean_s or 0.0 for each in one.problem.measured.values()] for one in seen.rounds]
     assert seen.kept

@@ -88,7 +88,12 @@ def test_it_is_measured_for_longer_while_a_miss_may_be_chance() -> None:
 
     def measured(objective_s: float) -> Simulated:
         return simulated(
-            at, who, seconds=400.0, seed=(6,), most_seconds=1600.0, objectives=Objectives(p99_s=objective_s)
+            at,
+            who,
+            seconds=400.0,
+            seed=(6,),
+            most_seconds=1600.0,
+            objectives=Objectives(p99_s=objective_s),
         )
 
     once = simulated(at, who, seconds=400.0, seed=(6,)).delay
