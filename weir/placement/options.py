@@ -134,13 +134,14 @@ def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) 
             continue
         totals.append(part.late(PERCENTILE))
         queues.append(part.processing.late(PERCENTILE))
+        mean_s = part.mean_s()
+        means.append(rate * mean_s)
         by_broker[at] = Delays(
             p99_s=totals[-1].quantile_s(PERCENTILE),
             processing_p99_s=part.processing.quantile_s(PERCENTILE),
             wait_p99_s=part.bucket.quantile_s(PERCENTILE),
-            mean_s=part.mean_s(),
+            mean_s=mean_s,
         )
-        means.append(rate * part.mean_s())
     delays = UNBOUNDED
     if serving and len(totals) == len(serving):
         rates = carried[serving].tolist()

@@ -9,7 +9,7 @@ from weir.actions.assign_publishers import MOST_PUBLISHERS
 from weir.actions.set_bucket import COUNT
 from weir.model.placement import Objectives
 from weir.placement.handover import NOBODY, Names, Part
-from weir.placement.profiling import PERCENTILE
+from weir.queueing.simulated_broker import PERCENTILE
 from weir.queueing.wait_histogram import TAIL_EVENTS
 
 LEAST_MESSAGES = round(TAIL_EVENTS / (1.0 - PERCENTILE))

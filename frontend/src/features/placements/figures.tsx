@@ -107,6 +107,9 @@ export function Figures({
         "the topic has no SLO"
       ) : (
         <span className={outcome.meets === false ? "worse" : undefined}>
+          {(outcome.contract.slo_mean_s ?? null) === null
+            ? ""
+            : `mean ${delay(outcome.mean_s ?? null)}; `}
           {outcome.meets === false ? "misses the SLO of" : "SLO"} {slo}
         </span>
       ),
