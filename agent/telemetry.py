@@ -387,7 +387,7 @@ def _waited(waits: WaitWindow | None, now: float) -> dict[str, float]:
 
 def _profiled(profile: Profile | None, now: float) -> dict[str, float]:
     """Return how long the messages waited that arrived since the part and the list were set, with
-    the interval that holds the percentile at 95 %, as far as it is bounded."""
+    the intervals that hold percentile and mean at 95 %, as far as they are bounded."""
     if profile is None:
         return {}
     known: dict[str, float] = {
@@ -408,7 +408,11 @@ def _profiled(profile: Profile | None, now: float) -> dict[str, float]:
             known[f"{prefix}_p99_high_s"] = interval.high_s
         if record is profile.whole:
             known["profile_independent"] = interval.independent
-    known["profile_mean_s"] = profile.whole.mean_s()
+    mean_s = profile.whole.mean_s()
+    low_s, high_s = profile.whole.mean_ends_s()
+    known["profile_mean_s"], known["profile_mean_low_s"] = mean_s, low_s
+    if high_s is not None:
+        known["profile_mean_high_s"] = high_s
     return known
 
 

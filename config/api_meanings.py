@@ -240,6 +240,7 @@ MEANINGS: dict[str, dict[str, str]] = {
     "QuantityEnum": {
         "delay_p50_s": "Median delay in seconds, at most.",
         "delay_p99_s": "Delay in seconds below which 99 of 100 messages stay, at most.",
+        "delay_mean_s": "Mean delay in seconds, at most.",
         "loss_ratio": "Share of messages lost, 0 to 1, at most.",
         "rate_per_s": "Delivered rate in messages per second, at least.",
     },

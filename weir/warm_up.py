@@ -222,7 +222,7 @@ def warm_up_placements() -> float:
         total += explained_of(problem, srtm.NAME, {}, seed=0)["p99_s"] or 0.0
     senders = Senders(batches=np.array([2]), batches_per_s=np.array([1.0]))
     broker = SimulatedBroker(speed_per_s=9.0, others_per_s=1.0, token_rate_per_s=3.0, bucket=2.0)
-    total += simulated(broker, senders, seconds=9.0, seed=(0,), arrivals="periodic").mean_s
+    total += simulated(broker, senders, seconds=9.0, seed=(0,), arrivals="periodic").mean.value
     work, _ = work_over([0.0, 0.1], 1.0)
     total += PoissonWork(0.5).quantile(0.99) + PeriodicWork(0.5, senders=3).tail(0.5)
     return total + float(work.sum())

@@ -288,6 +288,7 @@ class Quantity(models.TextChoices):
 
     DELAY_P50_S = "delay_p50_s", "Median delay, s"
     DELAY_P99_S = "delay_p99_s", "99th percentile of delay, s"
+    DELAY_MEAN_S = "delay_mean_s", "Mean delay, s"
     LOSS_RATIO = "loss_ratio", "Lost messages, ratio"
     RATE_PER_S = "rate_per_s", "Delivered rate, msg/s, at least"
 

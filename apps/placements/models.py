@@ -8,6 +8,7 @@ from django.db.models import F, Q
 from apps.catalog.models import Topic, finite
 from apps.runs.models import Computed
 from apps.systems.models import System
+from weir.model.placement import Objectives
 
 
 class Placement(Computed):
@@ -38,11 +39,19 @@ class Placement(Computed):
     penalty_s = models.FloatField(
         null=True, help_text="What the split bucket adds to the 99th percentile, s."
     )
+    mean_s = models.FloatField(
+        null=True,
+        help_text="What messages wait on average, in token bucket and queue, s; null: it grows "
+        "without bound, or the placement is older than this figure.",
+    )
     slo_p99_s = models.FloatField(
         null=True, help_text="The topic's smallest target of that percentile, s; null: it has none."
     )
+    slo_mean_s = models.FloatField(
+        null=True, help_text="The topic's smallest target of the mean, s; null: it has none."
+    )
     meets = models.BooleanField(
-        null=True, help_text="Whether it meets the target; null: there is none."
+        null=True, help_text="Whether it meets all targets; null: there is none."
     )
     drained_brokers: "models.JSONField[Any, Any]" = models.JSONField(
         default=list, help_text="Names of brokers that shall serve nobody."
@@ -75,12 +84,16 @@ class Placement(Computed):
                 condition=Q(moved__lte=F("publishers")), name="placement_moves_at_most_all"
             ),
             models.CheckConstraint(
-                condition=finite("p99_s", "processing_p99_s", "slo_p99_s", optional=True),
+                condition=finite(
+                    *("p99_s", "processing_p99_s", "mean_s", "slo_p99_s", "slo_mean_s"),
+                    optional=True,
+                ),
                 name="placement_delays_finite_not_negative",
             ),
             models.CheckConstraint(
-                condition=Q(slo_p99_s=None, meets=None)
-                | Q(slo_p99_s__isnull=False, meets__isnull=False),
+                condition=Q(slo_p99_s=None, slo_mean_s=None, meets=None)
+                | Q(slo_p99_s__isnull=False, meets__isnull=False)
+                | Q(slo_mean_s__isnull=False, meets__isnull=False),
                 name="placement_meets_a_target_or_has_none",
             ),
             models.CheckConstraint(
@@ -88,6 +101,11 @@ class Placement(Computed):
                 name="placement_of_the_first_round_follows_none",
             ),
         ]
+
+    @property
+    def objectives(self) -> Objectives:
+        """Return what the topic was promised then."""
+        return Objectives(p99_s=self.slo_p99_s, mean_s=self.slo_mean_s)
 
 
 class Move(models.Model):

@@ -99,6 +99,7 @@ def test_a_profile_is_reported_and_taken_as_far_as_it_is_bounded() -> None:
         "profile_s": 11.0,
         "profile_messages": 3,
         "profile_mean_s": pytest.approx(0.05),
+        "profile_mean_low_s": 0.0,
         "profile_independent": 0.0,
         "profile_p99_s": pytest.approx(0.15),
         "profile_p99_low_s": 0.0,
@@ -113,6 +114,8 @@ def test_a_profile_is_reported_and_taken_as_far_as_it_is_bounded() -> None:
     for name in ("profile", "profile_own"):
         assert known[f"{name}_p99_low_s"] == pytest.approx(0.2, rel=0.05)
         assert known[f"{name}_p99_high_s"] == pytest.approx(0.2, rel=0.05)
+    assert known["profile_mean_low_s"] < known["profile_mean_s"] < known["profile_mean_high_s"]
+    assert known["profile_mean_high_s"] == pytest.approx(0.2, rel=0.01)
 
 
 def test_what_a_gate_held_back_while_it_was_shut_is_no_part_of_the_profile() -> None:

@@ -175,13 +175,17 @@ def report(streets: Streets, broker: str, **flow: float) -> None:
         )
 
 
-def profile(p99_s: float = 0.03, own_p99_s: float = 0.004, **members: float) -> dict[str, float]:
+def profile(
+    p99_s: float = 0.03, own_p99_s: float = 0.004, mean_s: float = 0.001, **members: float
+) -> dict[str, float]:
     """What an agent measures, each end of an interval a tenth away."""
     return {
         "profile_s": 60.0,
         "profile_messages": 18_000,
         "profile_independent": 4_000,
-        "profile_mean_s": 0.001,
+        "profile_mean_s": mean_s,
+        "profile_mean_low_s": 0.9 * mean_s,
+        "profile_mean_high_s": 1.1 * mean_s,
         "profile_p99_s": p99_s,
         "profile_p99_low_s": 0.9 * p99_s,
         "profile_p99_high_s": 1.1 * p99_s,

@@ -10,8 +10,9 @@
                          "delay": {"p99_s": 0.002, "low_s": 0.0018, "high_s": 0.0021},
                          "processing": {"p99_s": 0.001, "low_s": 0.0009, "high_s": null}}}}
 
-`topic.id`, `topic.batch`, `topic.slo_p99_s`, `allocated_rate`, `drained`, `speed` of a broker,
-`group`, `pins`, `previous`, `measured_of` and `measured` may be left out.
+`topic.id`, `topic.batch`, `topic.slo_p99_s`, `topic.slo_mean_s`, `allocated_rate`, `drained`,
+`speed` of a broker, `group`, `pins`, `previous`, `measured_of` and `measured` may be left out, and
+of what was measured `"mean": {"mean_s": 0.0005, "low_s": 0.0004, "high_s": 0.0006}`.
 """
 
 from __future__ import annotations
@@ -108,6 +109,7 @@ def placement_bytes(problem: PlacementProblem) -> bytes:
             "bucket": contract.bucket,
             "batch": contract.batch,
             "slo_p99_s": contract.slo_p99_s,
+            **({} if contract.slo_mean_s is None else {"slo_mean_s": contract.slo_mean_s}),
         },
         "brokers": [
             {
@@ -141,12 +143,19 @@ def delays_to_dict(delays: MeasuredDelays) -> dict[str, Any]:
     def percentile(measured: Percentile) -> dict[str, float | None]:
         return {"p99_s": measured.value_s, "low_s": measured.low_s, "high_s": measured.high_s}
 
-    return {
+    plain: dict[str, Any] = {
         "messages": delays.messages,
         "seconds": delays.seconds,
         "delay": percentile(delays.delay),
         "processing": percentile(delays.processing),
     }
+    if delays.mean_s is not None:
+        plain["mean"] = {
+            "mean_s": delays.mean_s,
+            "low_s": delays.mean_low_s,
+            "high_s": delays.mean_high_s,
+        }
+    return plain
 
 
 def _measured_plain(problem: PlacementProblem) -> dict[str, Any]:
@@ -175,7 +184,13 @@ def placement_result_to_dict(problem: PlacementProblem, placement: Placement) ->
             names[at]: {"rate": share.token_rate_per_s, "size": share.bucket}
             for at, share in placement.shares.items()
         },
-        "predicted": {names[at]: {"p99_s": share.p99_s} for at, share in placement.shares.items()},
+        "predicted": {
+            names[at]: {
+                "p99_s": share.p99_s,
+                **({} if problem.contract.slo_mean_s is None else {"mean_s": share.mean_s}),
+            }
+            for at, share in placement.shares.items()
+        },
         "need_brokers": placement.need_brokers,
     }
 
@@ -205,12 +220,17 @@ def _positive(value: object, path: str) -> float:
 
 
 def _contract(obj: object) -> Contract:
-    given = members(obj, "topic", ("rate", "token_rate", "bucket"), ("id", "batch", "slo_p99_s"))
+    given = members(
+        obj,
+        "topic",
+        ("rate", "token_rate", "bucket"),
+        ("id", "batch", "slo_p99_s", "slo_mean_s"),
+    )
     bucket = number(given["bucket"], "topic.bucket")
     if bucket < 1:
         message = f"must be at least 1 message, but is {bucket:g}: nothing would ever pass"
         raise InvalidProblem("topic.bucket", message)
-    slo = given.get("slo_p99_s")
+    slo, slo_mean = given.get("slo_p99_s"), given.get("slo_mean_s")
     return Contract(
         topic=_name(given.get("id", "topic"), "topic.id"),
         messages_per_s=amount(given["rate"], "topic.rate"),
@@ -218,6 +238,7 @@ def _contract(obj: object) -> Contract:
         bucket=bucket,
         batch=whole(given.get("batch", 1), "topic.batch", least=1, most=MOST_BATCH),
         slo_p99_s=None if slo is None else _positive(slo, "topic.slo_p99_s"),
+        slo_mean_s=None if slo_mean is None else _positive(slo_mean, "topic.slo_mean_s"),
     )
 
 
@@ -238,12 +259,19 @@ def _measured(obj: object, brokers: Mapping[str, int]) -> dict[int, MeasuredDela
     measured: dict[int, MeasuredDelays] = {}
     for name, entry in mapping(obj, "measured").items():
         path = _below("measured", name)
-        given = members(entry, path, ("messages", "seconds", "delay", "processing"))
+        given = members(entry, path, ("messages", "seconds", "delay", "processing"), ("mean",))
+        mean = given.get("mean")
+        mean_s, mean_low_s, mean_high_s = (
+            (None, None, None) if mean is None else _interval(mean, f"{path}.mean", "mean_s")
+        )
         delays = MeasuredDelays(
             messages=whole(given["messages"], f"{path}.messages", least=1, most=MOST_MESSAGES),
             seconds=_positive(given["seconds"], f"{path}.seconds"),
             delay=_percentile(given["delay"], f"{path}.delay"),
             processing=_percentile(given["processing"], f"{path}.processing"),
+            mean_s=mean_s,
+            mean_low_s=mean_low_s,
+            mean_high_s=mean_high_s,
         )
         if name in brokers:
             measured[brokers[name]] = delays
@@ -251,13 +279,19 @@ def _measured(obj: object, brokers: Mapping[str, int]) -> dict[int, MeasuredDela
 
 
 def _percentile(obj: object, path: str) -> Percentile:
-    given = members(obj, path, ("p99_s", "low_s"), ("high_s",))
-    value, low = (amount(given[name], f"{path}.{name}") for name in ("p99_s", "low_s"))
+    value_s, low_s, high_s = _interval(obj, path, "p99_s")
+    return Percentile(value_s=value_s, low_s=low_s, high_s=high_s)
+
+
+def _interval(obj: object, path: str, key: str) -> tuple[float, float, float | None]:
+    """Return what was measured, by its key, with the ends of its interval."""
+    given = members(obj, path, (key, "low_s"), ("high_s",))
+    value, low = (amount(given[name], f"{path}.{name}") for name in (key, "low_s"))
     high = given.get("high_s")
     high_s = None if high is None else amount(high, f"{path}.high_s")
     if low > value or (high_s is not None and high_s < value):
-        raise InvalidProblem(path, f"must have low_s <= p99_s <= high_s, with {value:g} between")
-    return Percentile(value_s=value, low_s=low, high_s=high_s)
+        raise InvalidProblem(path, f"must have low_s <= {key} <= high_s, with {value:g} between")
+    return value, low, high_s
 
 
 _KEYS = {"id", "rate", "group"}

@@ -41,8 +41,10 @@ def profile_from_dict(obj: dict[str, Any]) -> tuple[PlacementProblem, list[float
         ]
         plain = {**obj, "brokers": known}
     problem = placement_from_dict(plain)
-    if problem.contract.slo_p99_s is None:
-        raise InvalidProblem("topic.slo_p99_s", "must be given: without it nothing is missed")
+    if not problem.contract.objectives:
+        raise InvalidProblem(
+            "topic.slo_p99_s", "must be given, or slo_mean_s: without either nothing is missed"
+        )
     for at, entry in enumerate(obj["brokers"]):
         path = f"brokers[{at}].true_rate"
         rate = number(entry.get("true_rate", entry["max_rate"]), path)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,37 @@ if TYPE_CHECKING:
 
 NOWHERE = -1
 """The index of a broker or group that there is none of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objectives:
+    """What delays of a topic are promised to stay within; None: nothing is."""
+
+    p99_s: float | None = None
+    """At most 1 % of the messages may take longer."""
+    mean_s: float | None = None
+    """What messages may take on average."""
+
+    def __bool__(self) -> bool:
+        return self.p99_s is not None or self.mean_s is not None
+
+    def ratios(self, p99_s: float | None, mean_s: float | None) -> dict[str, float]:
+        """Return each delay over its objective, infinite for one without bound; those of which
+        nothing is promised are left out."""
+        pairs = {"p99_s": (p99_s, self.p99_s), "mean_s": (mean_s, self.mean_s)}
+        return {
+            name: math.inf if delay_s is None else delay_s / target_s
+            for name, (delay_s, target_s) in pairs.items()
+            if target_s is not None
+        }
+
+    def ratio(self, p99_s: float | None, mean_s: float | None) -> float:
+        """Return the largest of these ratios, 0 where nothing is promised."""
+        return max(self.ratios(p99_s, mean_s).values(), default=0.0)
+
+    def kept(self, p99_s: float | None, mean_s: float | None) -> bool | None:
+        """Return whether delays keep all of them; None where nothing is promised."""
+        return self.ratio(p99_s, mean_s) <= 1.0 if self else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +62,12 @@ class Contract:
     """Messages that a publisher sends at a time."""
     slo_p99_s: float | None = None
     """What at most 1 % of the messages may wait longer than; None: nothing is promised."""
+    slo_mean_s: float | None = None
+    """What messages may wait on average; None: nothing is promised."""
+
+    @property
+    def objectives(self) -> Objectives:
+        return Objectives(p99_s=self.slo_p99_s, mean_s=self.slo_mean_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,15 +134,49 @@ class MeasuredDelays:
     """From the arrival at the broker until it was handed on: wait for tokens and processing."""
     processing: Percentile
     """The same without what the part of the bucket held, as far as arrivals explain it."""
+    mean_s: float | None = None
+    """The mean of the whole delay; None: it was not measured."""
+    mean_low_s: float | None = None
+    mean_high_s: float | None = None
+    """The interval that holds it at 95 %; the upper end None: too little was measured."""
 
-    def misses(self, slo_p99_s: float | None) -> bool:
-        """Return whether an objective is missed whatever the rest of the messages would show."""
-        return slo_p99_s is not None and self.delay.low_s > slo_p99_s
+    def without_mean(self) -> MeasuredDelays:
+        """Return the same where nothing is promised of the mean, and nothing known of it."""
+        return replace(self, mean_s=None, mean_low_s=None, mean_high_s=None)
 
-    def is_enough(self, slo_p99_s: float | None) -> bool:
+    def misses(self, objectives: Objectives) -> bool:
+        """Return whether one is missed whatever the rest of the messages would show."""
+        return any(low_s > target_s for low_s, _, target_s in self._beside(objectives))
+
+    def keeps(self, objectives: Objectives) -> bool:
+        """Return whether all are kept whatever the rest of the messages would show."""
+        return self.is_bounded(objectives) and all(
+            high_s <= target_s
+            for _, high_s, target_s in self._beside(objectives)
+            if high_s is not None
+        )
+
+    def is_bounded(self, objectives: Objectives) -> bool:
+        """Return whether enough was measured of all that is promised to bound it."""
+        return all(high_s is not None for _, high_s, _ in self._beside(objectives))
+
+    def ratio(self, objectives: Objectives) -> float:
+        """Return the measured delay over its objective, of the one nearer to be missed."""
+        return objectives.ratio(self.delay.value_s, self.mean_s)
+
+    def is_enough(self, objectives: Objectives) -> bool:
         """Return whether there is something to go by: a bound, or a miss. What a broker takes that
         cannot follow grows as long as it is measured, and never has a bound."""
-        return self.delay.high_s is not None or self.misses(slo_p99_s)
+        return self.delay.high_s is not None or self.misses(objectives)
+
+    def _beside(self, objectives: Objectives) -> list[tuple[float, float | None, float]]:
+        """Return the ends of the interval and the target of each objective."""
+        rows = []
+        if objectives.p99_s is not None:
+            rows.append((self.delay.low_s, self.delay.high_s, objectives.p99_s))
+        if objectives.mean_s is not None:
+            rows.append((self.mean_low_s or 0.0, self.mean_high_s, objectives.mean_s))
+        return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -161,10 +233,8 @@ class Placement:
     def complete(self) -> bool:
         return bool((self.broker_of != NOWHERE).all())
 
-    def meets(self, slo_p99_s: float | None) -> bool | None:
-        """Return whether every broker keeps to the objective; None where there is none."""
-        if slo_p99_s is None:
+    def meets(self, objectives: Objectives) -> bool | None:
+        """Return whether every broker keeps to the objectives; None where there are none."""
+        if not objectives:
             return None
-        return all(
-            share.p99_s is not None and share.p99_s <= slo_p99_s for share in self.shares.values()
-        )
+        return all(objectives.kept(share.p99_s, share.mean_s) for share in self.shares.values())

@@ -68,7 +68,7 @@ def explained_of(
     module = placer(method)
     params = from_dict(module.Params, parameters)
     given, problem = problem, fitted(problem)
-    slo = problem.contract.slo_p99_s
+    objectives = problem.contract.objectives
     stay = bool(getattr(params, "stay", True))
     curve = options(problem, stay=stay, seed=seed, go_on=go_on)
     more = partial(go_on, len(curve), len(curve))
@@ -94,12 +94,13 @@ def explained_of(
             "token_rate_per_s": problem.contract.token_rate_per_s,
             "bucket": problem.contract.bucket,
             "batch": problem.contract.batch,
-            "slo_p99_s": slo,
+            "slo_p99_s": objectives.p99_s,
+            "slo_mean_s": objectives.mean_s,
         },
         **_delays(shown.whole if taken and shown else Delays()),
-        "meets": taken.whole.meets(slo) if taken else None,
-        "today": None if today is None else _today(problem, today, slo),
-        "curve": _curve(problem, curve, taken, slo),
+        "meets": taken.whole.meets(objectives) if taken else None,
+        "today": None if today is None else _today(problem, today),
+        "curve": _curve(problem, curve, taken),
         **_shares(problem, places, shown),
         "groups": _groups(problem, places),
         "measured": _measured(given, problem, seed, more),
@@ -143,20 +144,21 @@ def _delays(delays: Delays) -> dict[str, float | None]:
         "p99_s": delays.p99_s,
         "processing_p99_s": delays.processing_p99_s,
         "penalty_s": delays.penalty_s,
+        "mean_s": delays.mean_s,
     }
 
 
-def _today(problem: PlacementProblem, today: Option, slo: float | None) -> dict[str, Any]:
+def _today(problem: PlacementProblem, today: Option) -> dict[str, Any]:
     return {
         "brokers": today.used,
         "publishers": int(np.count_nonzero(today.places != NOWHERE)),
         **_delays(today.whole),
-        "meets": today.whole.meets(slo),
+        "meets": today.whole.meets(problem.contract.objectives),
     }
 
 
 def _curve(
-    problem: PlacementProblem, curve: list[Option], taken: Option | None, slo: float | None
+    problem: PlacementProblem, curve: list[Option], taken: Option | None
 ) -> list[dict[str, Any]]:
     """Return a row for each number of brokers; what was taken stands for its number."""
     # Where whole publishers need fewer than they may use, fewer it is.
@@ -176,7 +178,7 @@ def _curve(
                 "fits": each.fits,
                 "chosen": each is taken,
                 **_delays(each.whole),
-                "meets": each.whole.meets(slo) if each.fits else None,
+                "meets": each.whole.meets(problem.contract.objectives) if each.fits else None,
                 "moved": int(np.count_nonzero(moved)),
                 "free_bucket": each.free_bucket,
             }

@@ -1,8 +1,9 @@
 """What each number of brokers would cost a topic, and which of them to take.
 
 Few brokers wait for processing, many for tokens (SRTM, section 3): the 99th percentile of both
-together, against the number of brokers, falls and rises again. The fewest brokers that keep the
-objective are taken; where none does, those with the least 99th percentile. Of each number those
+together, against the number of brokers, falls and rises again, and so does the mean. The fewest
+brokers that keep the objectives of both are taken; where none do, those with the least delay beside
+its objective. Of each number those
 that serve the topic today are looked at first, then those with most room.
 
 Publishers of one rate and group can stand in for each other, so that whoever can stays where it is:
@@ -17,6 +18,7 @@ distribution in a latency-sensitive messaging service (SRTM), sections 3 and 4.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from weir.model.placement import BrokerRoom, PlacementProblem
+    from weir.model.placement import BrokerRoom, Objectives, PlacementProblem
     from weir.queueing.bucket_delay import SubBucket
 
     Places = NDArray[np.int64]
@@ -49,7 +51,7 @@ BEYOND, BELOW = 11, 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delays:
-    """What 99 % of some messages stay within; None where it grows without bound."""
+    """What 99 % of some messages stay within, and their mean; None where it grows without bound."""
 
     p99_s: float | None = None
     """Wait for tokens and processing together."""
@@ -57,6 +59,8 @@ class Delays:
     """Processing alone, had the topic no bucket."""
     wait_p99_s: float | None = None
     """The wait for tokens alone; of one broker's messages only."""
+    mean_s: float | None = None
+    """Wait for tokens and processing together, on average."""
 
     @property
     def penalty_s(self) -> float | None:
@@ -65,9 +69,13 @@ class Delays:
             return None
         return max(0.0, self.p99_s - self.processing_p99_s)
 
-    def meets(self, slo_p99_s: float | None) -> bool | None:
-        """Return whether that keeps an objective; None where there is none."""
-        return None if slo_p99_s is None else self.p99_s is not None and self.p99_s <= slo_p99_s
+    def meets(self, objectives: Objectives) -> bool | None:
+        """Return whether that keeps all objectives; None where there are none."""
+        return objectives.kept(self.p99_s, self.mean_s)
+
+    def ratio(self, objectives: Objectives) -> float:
+        """Return the delay over its objective, of the one nearer to be missed."""
+        return objectives.ratio(self.p99_s, self.mean_s)
 
 
 UNBOUNDED = Delays()
@@ -90,9 +98,9 @@ class Option:
     def fits(self) -> bool:
         return bool((self.places != NOWHERE).all())
 
-    def keeps(self, slo_p99_s: float | None) -> bool:
-        """Return whether all have room, and the objective, if there is one, is kept."""
-        return self.fits and self.whole.meets(slo_p99_s) is not False
+    def keeps(self, objectives: Objectives) -> bool:
+        """Return whether all have room, and the objectives, if there are any, are kept."""
+        return self.fits and self.whole.meets(objectives) is not False
 
     @property
     def used(self) -> int:
@@ -111,6 +119,7 @@ def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) 
     free_bucket = 0.0
     totals: list[Tail] = []
     queues: list[Tail] = []
+    means: list[float] = []
     by_broker: dict[int, Delays] = {}
     serving = np.flatnonzero(carried > 0).tolist()
     for at in serving:
@@ -126,10 +135,13 @@ def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) 
             continue
         totals.append(part.late(PERCENTILE))
         queues.append(part.processing.late(PERCENTILE))
+        mean_s = part.mean_s()
+        means.append(rate * mean_s)
         by_broker[at] = Delays(
             p99_s=totals[-1].quantile_s(PERCENTILE),
             processing_p99_s=part.processing.quantile_s(PERCENTILE),
             wait_p99_s=part.bucket.quantile_s(PERCENTILE),
+            mean_s=mean_s,
         )
     delays = UNBOUNDED
     if serving and len(totals) == len(serving):
@@ -137,6 +149,7 @@ def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) 
         delays = Delays(
             p99_s=mixed_quantile_s(totals, rates, PERCENTILE),
             processing_p99_s=mixed_quantile_s(queues, rates, PERCENTILE),
+            mean_s=math.fsum(means) / whole,
         )
     return Option(
         brokers=brokers,
@@ -162,19 +175,25 @@ def behind(
     return BrokerDelay(bucket=bucket, processing=queue)
 
 
-def p99_at(problem: PlacementProblem, at: int, here: Places) -> float | None:
-    """Return what 99 % of the messages of these publishers, as indices, stay within at one broker,
-    whose part of the bucket is theirs of the whole topic; None where that grows without bound."""
-    loads = problem.loads()
+def ratio_at(problem: PlacementProblem, at: int, here: Places) -> float:
+    """Return the delay of these publishers' messages, as indices, at one broker over its objective,
+    of the one nearer to be missed; infinite where it grows without bound.
+
+    The broker's part of the bucket is theirs of the whole topic.
+    """
+    loads, objectives = problem.loads(), problem.contract.objectives
     whole = float(loads.sum())
     if not len(here) or whole / problem.contract.token_rate_per_s >= 1 - NEARLY_ONE:
-        return None
+        return math.inf
     mask = np.zeros(len(loads), dtype=bool)
     mask[here] = True
     batches = batches_at(problem, mask, loads)
     rate = float(loads[here].sum())
     part = behind(part_of(problem.contract, rate, whole, batches), problem.brokers[at], batches)
-    return None if part is None else part.late(PERCENTILE).quantile_s(PERCENTILE)
+    if part is None:
+        return math.inf
+    p99_s = None if objectives.p99_s is None else part.late(PERCENTILE).quantile_s(PERCENTILE)
+    return objectives.ratio(p99_s, None if objectives.mean_s is None else part.mean_s())
 
 
 def option_with_needed_moves(problem: PlacementProblem, *, seed: int = 0) -> Option | None:
@@ -209,7 +228,7 @@ def options(
     called between two numbers; once it is False, no more are looked at than one that fits needs.
     """
     order, roomy = (broker_order(problem, stay=each) for each in (stay, False))
-    slo = problem.contract.slo_p99_s
+    objectives = problem.contract.objectives
     out: list[Option] = []
     first = fewest_with_room(problem, order)
     counts = range(max(1, first - BELOW), min(len(order), first + BEYOND) + 1)
@@ -218,9 +237,9 @@ def options(
         if not wanted and any(each.fits for each in out):
             break
         out.append(option_over(problem, order[:count], stay=stay, seed=seed))
-        if set(order[:count]) != set(roomy[:count]) and not out[-1].keeps(slo):
+        if set(order[:count]) != set(roomy[:count]) and not out[-1].keeps(objectives):
             out[-1] = better(
-                out[-1], option_over(problem, roomy[:count], stay=stay, seed=seed), slo
+                out[-1], option_over(problem, roomy[:count], stay=stay, seed=seed), objectives
             )
     if counts and counts[-1] < len(order) and not any(each.fits for each in out):
         # Whole publishers that hardly fit may need more brokers than their rates say.
@@ -240,22 +259,26 @@ def option_over(problem: PlacementProblem, chosen: list[int], *, stay: bool, see
     return option(problem, brokers, places)
 
 
-def better(one: Option, other: Option, slo_p99_s: float | None) -> Option:
+def better(one: Option, other: Option, objectives: Objectives) -> Option:
     """Return the one that fits and waits less; the first where there is nothing between them."""
-    return best([one, other], slo_p99_s) or one
+    return best([one, other], objectives) or one
 
 
-def best(choices: list[Option], slo_p99_s: float | None) -> Option | None:
-    """Return the first that fits and keeps the objective, else the one with the least 99th
-    percentile, else the first that fits."""
+def best(choices: list[Option], objectives: Objectives) -> Option | None:
+    """Return the first that fits and keeps the objectives, else the one with the least delay beside
+    its objective, else the first that fits."""
     fitting = [choice for choice in choices if choice.fits]
-    if slo_p99_s is None:
+    if not objectives:
         return fitting[0] if fitting else None
     for choice in fitting:
-        if choice.keeps(slo_p99_s):
+        if choice.keeps(objectives):
             return choice
-    bounded = [choice for choice in fitting if choice.whole.p99_s is not None]
-    return min(bounded or fitting, key=lambda choice: choice.whole.p99_s or 0.0, default=None)
+
+    def how_late(choice: Option) -> tuple[float, float]:
+        # Two percentiles may differ by so little that their ratios are alike.
+        return choice.whole.ratio(objectives), choice.whole.p99_s or 0.0
+
+    return min(fitting, key=how_late, default=None)
 
 
 def broker_order(problem: PlacementProblem, *, stay: bool) -> list[int]:

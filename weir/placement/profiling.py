@@ -30,13 +30,14 @@ from scipy.optimize import brentq
 from weir.model.placement import NOWHERE, MeasuredDelays, Percentile
 from weir.placement._prediction import PERCENTILE, batches_at
 from weir.placement.options import (
+    Delays,
     Option,
     best,
     option,
     option_of_today,
     option_with_needed_moves,
     options,
-    p99_at,
+    ratio_at,
     with_fewest_moves,
 )
 from weir.placement.rounds import placed_in_rounds, searched_by_halves
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from weir.model.placement import BrokerRoom, PlacementProblem
+    from weir.model.placement import BrokerRoom, Objectives, PlacementProblem
     from weir.queueing.simulated_broker import Arrivals
     from weir.queueing.traces import Estimate
 
@@ -99,7 +100,7 @@ def fits(problem: PlacementProblem, at: int) -> bool:
     measured = problem.measured.get(at)
     if measured is None:
         return False
-    overloaded = measured.misses(problem.contract.slo_p99_s) and by_processing(measured)
+    overloaded = measured.misses(problem.contract.objectives) and by_processing(measured)
     if measured.processing.high_s is None and not overloaded:
         return False
     return bool((problem.publishers.today == at).any())
@@ -149,7 +150,7 @@ def verdicts(problem: PlacementProblem, fit: PlacementProblem | None = None) -> 
     """Return what was measured beside what was predicted of it, as plain data (docs/formats.md,
     Explained placement); `fit`: the problem with the speeds fitted, None leaves them out."""
     before = fitted(replace(problem, measured={}, measured_of=None))
-    today, slo = problem.publishers.today, problem.contract.slo_p99_s
+    today, objectives = problem.publishers.today, problem.contract.objectives
     counts = np.bincount(today[today != NOWHERE], minlength=len(problem.brokers))
     as_it_is = option_of_today(before)
     rows = []
@@ -159,9 +160,9 @@ def verdicts(problem: PlacementProblem, fit: PlacementProblem | None = None) -> 
         row = judged(
             problem.brokers[at].broker,
             measured,
-            slo,
+            objectives,
             publishers=int(counts[at]),
-            predicted_p99_s=as_it_is.by_broker[at].p99_s,
+            predicted=as_it_is.by_broker[at],
         )
         if fit is not None:
             row["speed_before_per_s"] = before.brokers[at].processes_per_s
@@ -179,15 +180,15 @@ def verdicts(problem: PlacementProblem, fit: PlacementProblem | None = None) -> 
 def judged(
     broker: str,
     measured: MeasuredDelays,
-    slo_p99_s: float | None,
+    objectives: Objectives,
     *,
     publishers: int,
-    predicted_p99_s: float | None,
+    predicted: Delays,
 ) -> dict[str, Any]:
     """Return what was measured at one broker beside what was predicted, as plain data; without
     speeds, which take a fit."""
     delay, own = measured.delay, measured.processing
-    verdict = verdict_of(measured, slo_p99_s)
+    verdict = verdict_of(measured, objectives)
     missed_by = "processing" if by_processing(measured) else "tokens"
     return {
         "broker": broker,
@@ -195,13 +196,17 @@ def judged(
         "rate_per_s": measured.messages / measured.seconds,
         "messages": measured.messages,
         "seconds": measured.seconds,
-        "predicted_p99_s": predicted_p99_s,
+        "predicted_p99_s": predicted.p99_s,
+        "predicted_mean_s": predicted.mean_s,
         "p99_s": delay.value_s,
         "low_s": delay.low_s,
         "high_s": delay.high_s,
         "processing_p99_s": own.value_s,
         "processing_low_s": own.low_s,
         "processing_high_s": own.high_s,
+        "mean_s": measured.mean_s,
+        "mean_low_s": measured.mean_low_s,
+        "mean_high_s": measured.mean_high_s,
         "verdict": verdict,
         "cause": missed_by if verdict == "missed" else None,
         "speed_before_per_s": None,
@@ -215,14 +220,14 @@ def by_processing(measured: MeasuredDelays) -> bool:
     return measured.processing.value_s >= measured.delay.value_s / 2.0
 
 
-def verdict_of(measured: MeasuredDelays, slo_p99_s: float | None) -> str | None:
-    """Return what the interval of the percentile says of an objective; None where there is none."""
-    if slo_p99_s is None:
+def verdict_of(measured: MeasuredDelays, objectives: Objectives) -> str | None:
+    """Return what the intervals say of the objectives, of which all must be kept; None where there
+    are none."""
+    if not objectives:
         return None
-    if measured.misses(slo_p99_s):
+    if measured.misses(objectives):
         return "missed"
-    high_s = measured.delay.high_s
-    return "kept" if high_s is not None and high_s <= slo_p99_s else "inconclusive"
+    return "kept" if measured.keeps(objectives) else "inconclusive"
 
 
 def meets_measured(each: list[Any], *, all_measured: bool) -> bool | None:
@@ -243,14 +248,13 @@ def search_rounds(
     Once `go_on()` is False every broker counts as keeping the objective, so that it ends with as
     many rounds as it took until then.
     """
-    slo = problem.contract.slo_p99_s
-    if slo is None:
+    if not problem.contract.objectives:
         return 0
 
-    def p99_s(at: int, here: Places) -> float | None:
-        return p99_at(problem, at, here) if go_on() else slo
+    def ratio(at: int, here: Places) -> float:
+        return ratio_at(problem, at, here) if go_on() else 1.0
 
-    return searched_by_halves(by_rates_alone(problem), p99_s, slo, seed=seed).rounds
+    return searched_by_halves(by_rates_alone(problem), ratio, seed=seed).rounds
 
 
 def by_rates_alone(problem: PlacementProblem) -> PlacementProblem:
@@ -277,20 +281,20 @@ def choice(
     without them, and where none does, the first that keeps the objective over all messages, or the
     best. `problem` has the speeds fitted. Once `go_on()` is False no unequal parts are looked for.
     """
-    slo = problem.contract.slo_p99_s
+    objectives = problem.contract.objectives
     kept = option_with_needed_moves(problem, seed=seed) if stay else None
-    if slo is not None and any(broker.speed_per_s is not None for broker in problem.brokers):
+    if objectives and any(broker.speed_per_s is not None for broker in problem.brokers):
         for each in [*([] if kept is None else [kept]), *curve]:
-            if _keeps_everywhere(problem, each, slo):
+            if _keeps_everywhere(problem, each):
                 return each
-        unequal = _unequal(problem, slo, stay=stay, seed=seed, go_on=go_on)
-        if unequal is not None and _keeps_everywhere(problem, unequal, slo):
+        unequal = _unequal(problem, stay=stay, seed=seed, go_on=go_on)
+        if unequal is not None and _keeps_everywhere(problem, unequal):
             return unequal
-    return kept if kept is not None and kept.keeps(slo) else best(curve, slo)
+    return kept if kept is not None and kept.keeps(objectives) else best(curve, objectives)
 
 
 def _unequal(
-    problem: PlacementProblem, slo: float, *, stay: bool, seed: int, go_on: Callable[[], bool]
+    problem: PlacementProblem, *, stay: bool, seed: int, go_on: Callable[[], bool]
 ) -> Option | None:
     """Return the placement in which each broker serves as many as the model lets it; None where
     some are left over, or it is enough."""
@@ -300,8 +304,7 @@ def _unequal(
         nonlocal enough
 
         def keeps(count: int) -> bool:
-            late_s = p99_at(problem, at, here[:count])
-            return late_s is not None and late_s <= WITHIN * slo
+            return ratio_at(problem, at, here[:count]) <= WITHIN
 
         enough = enough or not go_on()
         if enough or keeps(len(here)):
@@ -323,9 +326,10 @@ def _unequal(
     return option(problem, tuple(np.unique(places).tolist()), places)
 
 
-def _keeps_everywhere(problem: PlacementProblem, each: Option, slo: float) -> bool:
-    """Return whether each broker keeps WITHIN of the objective, or was measured to keep it with
-    those whom it has; none gets as much as it was measured to miss it with."""
+def _keeps_everywhere(problem: PlacementProblem, each: Option) -> bool:
+    """Return whether each broker keeps WITHIN of the objectives, or was measured to keep them with
+    those whom it has; none gets as much as it was measured to miss one with."""
+    objectives = problem.contract.objectives
     if not each.fits:
         return False
     loads, today = problem.loads(), problem.publishers.today
@@ -334,12 +338,12 @@ def _keeps_everywhere(problem: PlacementProblem, each: Option, slo: float) -> bo
         if measured is not None:
             before = today == at
             most = float(loads[before].sum())
-            if measured.misses(slo) and float(loads[here].sum()) >= most:
+            if measured.misses(objectives) and float(loads[here].sum()) >= most:
                 return False
-            kept = measured.delay.high_s is not None and measured.delay.value_s <= slo
+            kept = measured.is_bounded(objectives) and measured.ratio(objectives) <= 1.0
             if kept and bool((here == before).all()):
                 continue
-        if delays.p99_s is None or delays.p99_s > WITHIN * slo:
+        if delays.ratio(objectives) > WITHIN:
             return False
     return True
 
@@ -407,11 +411,11 @@ def profile(
     changed, until all keep the objective, or no placement is left that could.
 
     `measure(problem, broker)` says what messages took there with today's publishers of the problem.
-    Where an interval leaves the answer open, the measured percentile itself is taken. Raises
+    Where an interval leaves the answer open, the measured delay itself is taken. Raises
     ValueError for a problem without an objective.
     """
-    slo = problem.contract.slo_p99_s
-    if slo is None:
+    objectives = problem.contract.objectives
+    if not objectives:
         raise ValueError("without an objective nothing is kept or missed")
     loads = problem.loads()
     tried = [_Tried() for _ in problem.brokers]
@@ -437,7 +441,7 @@ def profile(
         }
         for at in now:
             load = float(loads[places == at].sum())
-            tried[at].note(load, kept=measured[at].delay.value_s <= slo)
+            tried[at].note(load, kept=measured[at].ratio(objectives) <= 1.0)
         in_force = replace(in_force, measured=measured)
         known = _with_speeds(replace(known, publishers=in_force.publishers, measured=measured))
         rounds.append(
@@ -448,7 +452,7 @@ def profile(
                 seconds=max(measured[at].seconds for at in now),
             )
         )
-        if all(each.delay.value_s <= slo for each in measured.values()):
+        if all(each.ratio(objectives) <= 1.0 for each in measured.values()):
             return Profile(rounds=tuple(rounds), kept=True)
     return Profile(rounds=tuple(rounds), kept=False)
 
@@ -497,10 +501,11 @@ class SimulatedBrokers:
         here = np.flatnonzero(problem.publishers.today == at)
         return self._measured(problem, at, here, self.most_seconds)
 
-    def p99_s(self, problem: PlacementProblem, at: int, here: Places) -> float:
-        """Return what 99 % of the messages of these publishers stayed within, in one measurement
-        whatever its interval, as the paper has it."""
-        return self._measured(problem, at, here, self.seconds).delay.value_s
+    def ratio(self, problem: PlacementProblem, at: int, here: Places) -> float:
+        """Return the delay of these publishers' messages over its objective, of several the
+        largest, in one measurement whatever its interval, as the paper has it."""
+        measured = self._measured(problem, at, here, self.seconds)
+        return measured.ratio(problem.contract.objectives)
 
     def _measured(
         self, problem: PlacementProblem, at: int, here: Places, most_seconds: float
@@ -520,13 +525,16 @@ class SimulatedBrokers:
             most_seconds=most_seconds,
             seed=(self.seed, self.measurements),
             arrivals=self.arrivals,
-            objective_s=contract.slo_p99_s,
+            objectives=contract.objectives,
         )
         return MeasuredDelays(
             messages=seen.messages,
             seconds=seen.seconds,
             delay=_percentile(seen.delay),
             processing=_percentile(seen.processing),
+            mean_s=seen.mean.value,
+            mean_low_s=seen.mean.low,
+            mean_high_s=seen.mean.high if seen.mean.conclusive else None,
         )
 
 

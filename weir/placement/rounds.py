@@ -99,14 +99,10 @@ class Searched:
 
 
 def searched_by_halves(
-    problem: PlacementProblem,
-    p99_s: Callable[[int, Places], float | None],
-    slo_p99_s: float,
-    *,
-    seed: int = 0,
+    problem: PlacementProblem, ratio: Callable[[int, Places], float], *, seed: int = 0
 ) -> Searched:
-    """Return what the procedure of the paper takes where `p99_s` measures a broker with some
-    publishers, as indices.
+    """Return what the procedure of the paper takes where `ratio` measures a broker with some
+    publishers, as indices: the delay over its objective, of several objectives the largest.
 
     A broker that misses the objective searches by halves how many it can serve, until it is within
     20 % below the objective (SRTM, section 6.5, footnote 11) or one publisher is the difference.
@@ -119,12 +115,12 @@ def searched_by_halves(
         tries.append(0)
         while True:
             tries[-1] += 1
-            late_s = p99_s(at, here[:tried])
-            if late_s is None or late_s > slo_p99_s:
+            late = ratio(at, here[:tried])
+            if late > 1.0:
                 most = tried
             else:
                 serves = tried
-                if tried == len(here) or late_s >= NEAR * slo_p99_s:
+                if tried == len(here) or late >= NEAR:
                     return serves
             if most - serves <= 1:
                 return serves

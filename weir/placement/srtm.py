@@ -47,11 +47,11 @@ class Params:
 
 def place(problem: PlacementProblem, params: Params, *, seed: int) -> Placement:
     """Return the placement with the fewest moves that meets the objective, else the one anew."""
-    slo = problem.contract.slo_p99_s
+    objectives = problem.contract.objectives
     anew = predicted(problem, assign(problem, RULE, seed=seed, keep=False), method=NAME)
     if not params.stay or not (problem.publishers.today != NOWHERE).any():
         return anew
     stayed = predicted(problem, assign(problem, RULE, seed=seed, keep=True), method=NAME)
     if np.count_nonzero(stayed.broker_of == NOWHERE) > np.count_nonzero(anew.broker_of == NOWHERE):
         return anew
-    return anew if anew.meets(slo) and not stayed.meets(slo) else stayed
+    return anew if anew.meets(objectives) and not stayed.meets(objectives) else stayed

@@ -27,6 +27,7 @@ class WhatIf:
     group_size: int | None = None
     """Publishers that send together; whoever has a group is divided into groups of that size."""
     slo_p99_s: float | None = None
+    slo_mean_s: float | None = None
     drained: tuple[str, ...] | None = None
     """The brokers that take nobody, instead of those of the problem."""
     added_brokers: int = 0
@@ -46,7 +47,7 @@ def changed(problem: PlacementProblem, changes: WhatIf) -> PlacementProblem:
         problem.contract,
         **{
             name: value
-            for name in ("token_rate_per_s", "bucket", "batch", "slo_p99_s")
+            for name in ("token_rate_per_s", "bucket", "batch", "slo_p99_s", "slo_mean_s")
             if (value := getattr(changes, name)) is not None
         },
     )

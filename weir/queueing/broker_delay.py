@@ -83,6 +83,10 @@ class Processing:
         """Return the delay that at most 1 - `probability` of the messages exceed."""
         return (self.work.quantile(probability) + 1.0) / self.max_rate_per_s
 
+    def mean_s(self) -> float:
+        """Return the mean delay."""
+        return (self.work.mean + 1.0) / self.max_rate_per_s
+
     def mean_within(self, delay_s: float) -> float:
         """Return the share that takes longer than a delay, averaged from no delay to this one."""
         messages = delay_s * self.max_rate_per_s
@@ -123,6 +127,10 @@ class BrokerDelay:
 
     bucket: SubBucket
     processing: Processing
+
+    def mean_s(self) -> float:
+        """Return the mean of the sum."""
+        return self.bucket.mean_s() + self.processing.mean_s()
 
     def late(self, probability: float) -> Tail:
         """Return the share of messages whose sum exceeds a delay, to well beyond that quantile."""

@@ -6,8 +6,8 @@ are let in. Unlike `weir.queueing.broker_delay` nothing is approximated here: th
 the bucket lets through, and senders may be periodic. It stands for a broker where none runs, to
 try out what is done with measurements; what a broker does in truth is for measurements to say.
 
-Percentiles are estimates with intervals (`weir.queueing.traces`). Where a trace is too short for
-one, or to say that an objective is missed, twice as long is measured, up to a limit.
+Percentiles and means are estimates with intervals (`weir.queueing.traces`). Where a trace is too
+short for one, or to say that an objective is missed, twice as long is measured, up to a limit.
 
 Rates are messages per second, delays and times seconds. Cost: about 10 ns a message, others' too.
 """
@@ -22,12 +22,14 @@ import numpy as np
 
 from weir.compiled import compiled
 from weir.errors import InvalidProblem
-from weir.queueing.traces import Estimate, quantile_of
+from weir.queueing.traces import Estimate, mean_of, quantile_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from weir.model.placement import Objectives
 
     Floats = NDArray[np.float64]
     Counts = NDArray[np.int64]
@@ -94,7 +96,8 @@ class Simulated:
     """Wait for tokens and processing."""
     processing: Estimate
     """Without the wait for tokens."""
-    mean_s: float
+    mean: Estimate
+    """Of the delay."""
     processing_mean_s: float
 
 
@@ -105,13 +108,13 @@ def simulated(
     seconds: float,
     seed: Sequence[int],
     arrivals: Arrivals = "poisson",
-    objective_s: float | None = None,
+    objectives: Objectives | None = None,
     most_seconds: float | None = None,
 ) -> Simulated:
     """Return what messages took in so many seconds, or in as many as percentiles need, by doubling.
 
-    A longer time continues the shorter one. `objective_s`: measure on only where the delay's
-    percentile is beyond it and its interval leaves open whether that is chance; None: until
+    A longer time continues the shorter one. `objectives`: measure on only where the delay is beyond
+    one of them and the intervals leave open whether that is chance; None, or without any: until
     percentiles have intervals. `most_seconds`: no more than that, None: `seconds`. Raises
     InvalidProblem where nobody sends anything meanwhile.
     """
@@ -132,13 +135,14 @@ def simulated(
         if len(times):
             own = delays - holds
             delay, processing = quantile_of(delays, PERCENTILE), quantile_of(own, PERCENTILE)
-            if longest or _enough(delay, processing, objective_s):
+            mean = mean_of(delays)
+            if longest or _enough(delay, processing, mean, objectives):
                 return Simulated(
                     messages=len(times),
                     seconds=seconds,
                     delay=delay,
                     processing=processing,
-                    mean_s=float(delays.mean()),
+                    mean=mean,
                     processing_mean_s=float(own.mean()),
                 )
         elif longest:
@@ -146,13 +150,18 @@ def simulated(
         seconds *= 2.0
 
 
-def _enough(delay: Estimate, processing: Estimate, objective_s: float | None) -> bool:
-    """Return whether the delay keeps an objective, or misses it for sure; without one, whether both
-    have intervals."""
-    if objective_s is None:
+def _enough(
+    delay: Estimate, processing: Estimate, mean: Estimate, objectives: Objectives | None
+) -> bool:
+    """Return whether the delay keeps all objectives, or misses one for sure; without any, whether
+    both percentiles have intervals."""
+    if not objectives:
         return delay.conclusive and processing.conclusive
-    missed = processing.conclusive and delay.low > objective_s
-    return delay.value <= objective_s or missed
+    missed = any(
+        target_s is not None and estimate.low > target_s
+        for estimate, target_s in ((delay, objectives.p99_s), (mean, objectives.mean_s))
+    )
+    return bool(objectives.kept(delay.value, mean.value)) or (processing.conclusive and missed)
 
 
 def message_times(

@@ -130,13 +130,13 @@ def delays_s(work: Floats, *, rate_per_s: float, size: float) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A percentile of a trace with its interval."""
+    """A percentile or mean of a trace with its interval."""
 
     value: float
     low: float
     high: float
     conclusive: bool
-    """False: the trace is too short for this percentile; measure longer."""
+    """False: the trace is too short for this; measure longer."""
     independent: float
     """How many independent messages the trace is worth."""
 
@@ -181,6 +181,38 @@ def quantile_of(values: Floats, probability: float, *, confidence: float = 0.95)
         and probability + half < 1.0
         and together < MOST_CORRELATION
     )
+    return Estimate(value=value, low=low, high=high, conclusive=conclusive, independent=independent)
+
+
+def mean_of(values: Floats, *, confidence: float = 0.95) -> Estimate:
+    """Return the mean of the values in the order in which they came: the means of equal stretches
+    give its interval by Student's t.
+
+    Where neighbouring stretches still correlate the interval is as much wider as that many
+    correlated means say less, and inconclusive. Raises InvalidProblem for no values.
+    """
+    count = len(values)
+    if not count:
+        raise InvalidProblem("values", "must not be empty; measure longer")
+    if np.isnan(values).any():
+        raise InvalidProblem("values", "must be numbers")
+    value, variance = float(values.mean()), float(values.var())
+    if count < 2 * STRETCHES or variance == 0.0:
+        alike = variance == 0.0 and count >= 2 * STRETCHES
+        low, high = float(values.min()), float(values.max())
+        independent = float(count) if alike else 0.0
+        return Estimate(value=value, low=low, high=high, conclusive=alike, independent=independent)
+    means = np.array([part.mean() for part in np.array_split(values, STRETCHES)])
+    spread = float(means.var(ddof=1)) / STRETCHES
+    around = means - means.mean()
+    together = float(around[1:] @ around[:-1] / max(float(around @ around), 1e-300))
+    conclusive = together < MOST_CORRELATION
+    wider = 1.0 if conclusive else math.sqrt((1.0 + together) / (1.0 - together))
+    reach = float(student.ppf(0.5 + confidence / 2.0, STRETCHES - 1))
+    half = reach * wider * math.sqrt(spread)
+    independent = min(float(count), variance / spread) if spread > 0 else float(count)
+    # Values that are all alike but for rounding have a mean that is none of them.
+    low, high = max(value - half, min(value, float(values.min()))), value + half
     return Estimate(value=value, low=low, high=high, conclusive=conclusive, independent=independent)
 
 

@@ -14,6 +14,8 @@ than `MOST_STRETCHES` of them, however long it is measured, because neighbours a
 when they are that many. The share of late messages is averaged over them, its variance among them
 (batch means) gives how many independent messages the record is worth, and the ranks that this many
 leave open are the interval, from the lower edge of its lowest bin to the upper edge of its highest.
+The mean is exact; the means of the stretches give its interval by Student's t. Of messages that
+leave together and end a stretch the bins say how the sum of their waits is divided.
 
 Times are seconds of one monotonic clock. Pure Python, because agents have no numpy.
 
@@ -212,8 +214,11 @@ class WaitRecord:
         """Of all messages."""
         self._stretches: list[Counter[int]] = []
         """The bins of each full stretch."""
+        self._totals_s: list[float] = []
+        """The sum of the waits of each."""
         self._length = FIRST_STRETCH
         self._current: Counter[int] = Counter()
+        self._current_s = 0.0
         self._room = FIRST_STRETCH
         """The number of messages until the current stretch is full."""
 
@@ -223,16 +228,27 @@ class WaitRecord:
         self._total_s += piece.total_s
         self.longest_s = max(self.longest_s, piece.longest_s)
         idle = piece.messages
+        if idle < self._room:
+            for bin_, messages in piece.bins:
+                self._bins[bin_] += messages
+                self._current[bin_] += messages
+            self._current_s += piece.total_s
+            self._room -= idle
+            return
+        edges_s = math.fsum([messages * upper_edge_s(bin_) for bin_, messages in piece.bins])
         for bin_, messages in piece.bins:
             self._bins[bin_] += messages
             idle -= messages
+            each_s = upper_edge_s(bin_) * piece.total_s / edges_s
             left = messages
             while left >= self._room:
                 self._current[bin_] += self._room
+                self._current_s += self._room * each_s
                 left -= self._room
                 self._end_stretch()
             if left:
                 self._current[bin_] += left
+                self._current_s += left * each_s
                 self._room -= left
         while idle >= self._room:
             idle -= self._room
@@ -242,6 +258,26 @@ class WaitRecord:
     def mean_s(self) -> float:
         """Return the mean wait, exactly; 0 where no message left."""
         return self._total_s / self.messages if self.messages else 0.0
+
+    def mean_ends_s(self) -> tuple[float, float | None]:
+        """Return the waits between which the mean lies at 95 %: 0 where nothing is known, None
+        where too little was measured to bound it, or what was measured still drifts."""
+        number = len(self._totals_s)
+        if number < LEAST_STRETCHES:
+            return 0.0, None
+        mean_s = self.mean_s()
+        middle_s = math.fsum(self._totals_s) / number
+        around = [total_s - middle_s for total_s in self._totals_s]
+        squares = math.fsum([one * one for one in around])
+        if not squares:
+            return mean_s, mean_s
+        together = math.fsum([one * after for one, after in pairwise(around)]) / squares
+        drifts = together >= MOST_CORRELATION
+        # Stretches that still correlate say less than they seem to; the lower end must not.
+        wider = (1.0 + together) / (1.0 - together) if drifts else 1.0
+        spread_s = math.sqrt(wider * squares / (number - 1) / number) / self._length
+        half_s = student_s_t(number - 1) * spread_s
+        return max(0.0, mean_s - half_s), None if drifts else mean_s + half_s
 
     def quantile_s(self, probability: float) -> float:
         """Return a wait that at most 1 - `probability` of the messages exceeded."""
@@ -323,11 +359,14 @@ class WaitRecord:
 
     def _end_stretch(self) -> None:
         self._stretches.append(self._current)
-        self._current = Counter()
+        self._totals_s.append(self._current_s)
+        self._current, self._current_s = Counter(), 0.0
         if len(self._stretches) == MOST_STRETCHES:
             for one, other in zip(self._stretches[::2], self._stretches[1::2], strict=True):
                 one.update(other)
             self._stretches = self._stretches[::2]
+            totals_s = self._totals_s
+            self._totals_s = [a + b for a, b in zip(totals_s[::2], totals_s[1::2], strict=True)]
             self._length *= 2
         self._room = self._length
 

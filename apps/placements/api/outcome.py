@@ -14,12 +14,21 @@ UNBOUNDED = "null: it grows without bound"
 P99 = f"What 1 % of the messages wait longer than, in token bucket and queue, s; {UNBOUNDED}."
 PROCESSING = f"The same without any token bucket, s; {UNBOUNDED}."
 PENALTY = "What the split bucket adds to it, s; null where either has no bound."
+MEAN = (
+    f"What messages wait on average, in token bucket and queue, s; {UNBOUNDED}, or the placement "
+    "is older than this figure."
+)
 MOVED = "Publishers that change their broker, or get one."
-MEETS = "Whether it meets the target; null: there is none."
+MEETS = "Whether it meets all targets; null: there is none."
 
 
 def _seconds(text: str) -> serializers.FloatField:
     return serializers.FloatField(allow_null=True, help_text=text)
+
+
+def _newer(text: str) -> serializers.FloatField:
+    """Return a field that older answers lack."""
+    return serializers.FloatField(allow_null=True, default=None, help_text=text)
 
 
 class PlacementContractSerializer(serializers.Serializer[dict[str, Any]]):
@@ -30,6 +39,7 @@ class PlacementContractSerializer(serializers.Serializer[dict[str, Any]]):
     bucket = serializers.FloatField(help_text="Messages that it may send at once.")
     batch = serializers.IntegerField(help_text="Messages that a publisher sends at a time.")
     slo_p99_s = _seconds("Target of the 99th percentile, s; null: none.")
+    slo_mean_s = _newer("Target of the mean, s; null: none.")
 
 
 class DelaysSerializer(serializers.Serializer[dict[str, Any]]):
@@ -38,6 +48,7 @@ class DelaysSerializer(serializers.Serializer[dict[str, Any]]):
     p99_s = _seconds(P99)
     processing_p99_s = _seconds(PROCESSING)
     penalty_s = _seconds(PENALTY)
+    mean_s = _newer(MEAN)
 
 
 class PlacementTodaySerializer(DelaysSerializer):
@@ -56,8 +67,8 @@ class PlacementOptionSerializer(DelaysSerializer):
     fits = serializers.BooleanField(help_text="Whether all publishers have room.")
     chosen = serializers.BooleanField(
         help_text="What the method takes. The default: today's brokers where only those move "
-        "whom they cannot keep and that meets the target; else the fewest that meet it; where "
-        "none does, the smallest 99th percentile."
+        "whom they cannot keep and that meets all targets; else the fewest that meet them; where "
+        "none do, the smallest delay beside its target."
     )
     meets = serializers.BooleanField(allow_null=True, help_text=MEETS)
     moved = serializers.IntegerField(help_text=MOVED)
@@ -132,6 +143,10 @@ class MeasuredBrokerSerializer(serializers.Serializer[dict[str, Any]]):
     )
     processing_low_s = serializers.FloatField(help_text="As `low_s`, of `processing_p99_s`.")
     processing_high_s = _seconds("As `high_s`, of `processing_p99_s`.")
+    predicted_mean_s = _newer("The mean that the placement had predicted, s; null: as above.")
+    mean_s = _newer("What they took on average, s; null: not measured.")
+    mean_low_s = _newer("As `low_s`, of `mean_s`.")
+    mean_high_s = _newer("As `high_s`, of `mean_s`.")
     verdict = serializers.ChoiceField(
         choices=VERDICTS, allow_null=True, help_text="Null: the topic has no target."
     )
@@ -162,7 +177,7 @@ class MeasuredPlacementSerializer(serializers.Serializer[dict[str, Any]]):
     of = serializers.CharField(help_text="The id of that placement.")
     meets = serializers.BooleanField(
         allow_null=True,
-        help_text="Whether every broker kept the target; null: not proven, or there is none.",
+        help_text="Whether every broker kept all targets; null: not proven, or there is none.",
     )
     brokers = MeasuredBrokerSerializer(many=True)
 

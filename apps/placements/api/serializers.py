@@ -12,6 +12,7 @@ from apps.catalog.models import Topic
 from apps.common.api.fields import Amount, choices, command_list
 from apps.common.api.forms import Form
 from apps.placements.api.outcome import (
+    MEAN,
     MOVED,
     P99,
     MeasuredPlacementSerializer,
@@ -99,6 +100,7 @@ class PlacementWhatIfSerializer(Form[dict[str, Any]]):
         "divided anew into groups of this size.",
     )
     slo_p99_s = Positive(help_text="Target of the 99th percentile, s.")
+    slo_mean_s = Positive(help_text="Target of the mean, s.")
     drained_brokers = serializers.ListField(
         child=serializers.CharField(max_length=200),
         required=False,
@@ -178,7 +180,9 @@ class PlacementSerializer(serializers.ModelSerializer[Placement]):
             "p99_s",
             "processing_p99_s",
             "penalty_s",
+            "mean_s",
             "slo_p99_s",
+            "slo_mean_s",
             "meets",
             "round",
             "asked_by",
@@ -319,6 +323,10 @@ class RoundSerializer(serializers.Serializer[dict[str, Any]]):
     predicted_p99_s = serializers.FloatField(allow_null=True, help_text=P99)
     slo_p99_s = serializers.FloatField(
         allow_null=True, help_text="Target of the 99th percentile at that time, s; null: none."
+    )
+    predicted_mean_s = serializers.FloatField(allow_null=True, help_text=MEAN)
+    slo_mean_s = serializers.FloatField(
+        allow_null=True, help_text="Target of the mean at that time, s; null: none."
     )
     is_in_force = serializers.BooleanField(
         help_text="Whether brokers enforce its parts and let in its publishers; the latest of "

@@ -7,8 +7,9 @@ from typing import Any
 from apps.common.formatting import counted, duration, figure
 from weir.actions.assign_publishers import MOST_PUBLISHERS
 from weir.actions.set_bucket import COUNT
+from weir.model.placement import Objectives
 from weir.placement.handover import NOBODY, Names, Part
-from weir.placement.profiling import PERCENTILE
+from weir.queueing.simulated_broker import PERCENTILE
 from weir.queueing.wait_histogram import TAIL_EVENTS
 
 LEAST_MESSAGES = round(TAIL_EVENTS / (1.0 - PERCENTILE))
@@ -41,7 +42,8 @@ def placement_sentence(
     brokers: int,
     moved: int,
     p99_s: float | None,
-    slo_p99_s: float | None,
+    mean_s: float | None,
+    objectives: Objectives,
     meets: bool | None,
 ) -> str:
     """Return what a placement does and what messages wait, without its name."""
@@ -52,10 +54,22 @@ def placement_sentence(
     if p99_s is None:
         return f"{begin}; delays grow without bound."
     wait = f"the 99th percentile is {delay(p99_s)}"
-    if slo_p99_s is None:
+    if objectives.mean_s is not None and mean_s is not None:
+        wait += f", the mean {delay(mean_s)}"
+    if not objectives:
         return f"{begin}; {wait}."
     verdict = "meets" if meets else "misses"
-    return f"{begin}; {wait}, which {verdict} the target of {delay(slo_p99_s)}."
+    return f"{begin}; {wait}, which {verdict} {_targets(objectives)}."
+
+
+def _targets(objectives: Objectives) -> str:
+    """Return what is promised: "the target of 50 ms", or the targets of both."""
+    p99_s, mean_s = objectives.p99_s, objectives.mean_s
+    if mean_s is None:
+        return "" if p99_s is None else f"the target of {delay(p99_s)}"
+    if p99_s is None:
+        return f"the target of {delay(mean_s)} on average"
+    return f"the targets of {delay(p99_s)} and {delay(mean_s)} on average"
 
 
 def no_room(topic: str, publishers: int, rate_per_s: float) -> str:
@@ -316,7 +330,9 @@ def _why_parts(flow: str, outcome: Mapping[str, Any]) -> str:
     if outcome["p99_s"] is None:
         return f"{parts}; delays grow without bound."
     wait = f"{parts}: the 99th percentile is {delay(outcome['p99_s'])}"
-    slo = contract["slo_p99_s"]
-    if slo is None:
-        return f"{wait}."
-    return f"{wait}, the target {delay(slo)}."
+    slo, slo_mean = contract["slo_p99_s"], contract.get("slo_mean_s")
+    if slo is not None:
+        wait += f", the target {delay(slo)}"
+    if slo_mean is not None:
+        wait += f"; the mean is {delay(outcome['mean_s'])}, the target {delay(slo_mean)}"
+    return f"{wait}."

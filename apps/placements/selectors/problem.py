@@ -82,12 +82,14 @@ def placement_problem(
     drained = _drained({broker.pk for broker in drained_brokers}, brokers)
     _check_pins(senders, rates, drained)
     allocated = _allocated(system, topic, lists)
+    targets = _targets(topic)
     plain = {
         "topic": {
             "id": topic.name,
             "rate": _rate(senders),
             **contract,
-            "slo_p99_s": _target(topic),
+            "slo_p99_s": targets.get(Quantity.DELAY_P99_S),
+            "slo_mean_s": targets.get(Quantity.DELAY_MEAN_S),
         },
         "brokers": [
             {
@@ -105,7 +107,7 @@ def placement_problem(
         ],
         "pins": {sender.name: sender.broker for sender in senders if sender.pinned},
         "previous": _today(senders, lists.get(topic.name, {})),
-        **_measured(former),
+        **_measured(former, with_means=Quantity.DELAY_MEAN_S in targets),
     }
     try:
         return placement_from_dict(plain)
@@ -126,13 +128,16 @@ def _now(system: System, topic: Topic) -> Topic:
     return now
 
 
-def _measured(former: Former | None) -> dict[str, Any]:
+def _measured(former: Former | None, *, with_means: bool) -> dict[str, Any]:
+    """Return what was measured; means only where they count, so that what is frozen of a topic
+    without an objective of its mean does not depend on them."""
     if former is None:
         return {}
-    return {
-        "measured_of": former.placement,
-        "measured": {name: delays_to_dict(delays) for name, delays in former.delays.items()},
+    measured = {
+        name: delays_to_dict(delays if with_means else delays.without_mean())
+        for name, delays in former.delays.items()
     }
+    return {"measured_of": former.placement, "measured": measured}
 
 
 def _rate(senders: Iterable[Sender]) -> float:
@@ -271,8 +276,10 @@ def _allocated(
     return {name: float(rate) for name, rate in rates.items()}
 
 
-def _target(topic: Topic) -> float | None:
-    """Return the smallest target of the 99th percentile of delay."""
-    slos = Slo.objects.filter(topic=topic, quantity=Quantity.DELAY_P99_S)
-    least = slos.aggregate(least=Min("target"))["least"]
-    return None if least is None else float(least)
+def _targets(topic: Topic) -> dict[str, float]:
+    """Return the smallest target of each delay that something is promised of."""
+    slos = Slo.objects.filter(
+        topic=topic, quantity__in=(Quantity.DELAY_P99_S, Quantity.DELAY_MEAN_S)
+    )
+    rows = slos.order_by().values_list("quantity").annotate(least=Min("target"))
+    return {quantity: float(least) for quantity, least in rows}

@@ -5,7 +5,7 @@ set, so that what it reports is of what is in force and of nothing before.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils import timezone
@@ -14,7 +14,7 @@ from apps.placements.domain.sentences import not_measured
 from apps.systems.models import System
 from apps.telemetry.selectors import latest_samples
 from apps.telemetry.selectors.silence import silences
-from weir.model.placement import MeasuredDelays, Percentile
+from weir.model.placement import MeasuredDelays, Objectives, Percentile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Profile:
 
 
 def profile_of(
-    system: System, flow: str, brokers: Iterable[str], slo_p99_s: float | None
+    system: System, flow: str, brokers: Iterable[str], objectives: Objectives
 ) -> Profile:
     """Return what is measured of the flow at these brokers, which serve it."""
     silent = {row.broker for row in silences(system, timezone.now()) if row.seconds > 0}
@@ -40,7 +40,7 @@ def profile_of(
     }
     read = {name: _delays(samples[name]) for name in sorted(brokers) if name in samples}
     delays = {name: row for name, row in read.items() if row is not None}
-    if any(row.is_enough(slo_p99_s) for row in delays.values()):
+    if any(row.is_enough(objectives) for row in delays.values()):
         return Profile(delays=delays)
     most = max(delays, key=lambda name: delays[name].messages, default=None)
     because = not_measured(
@@ -59,7 +59,18 @@ def _delays(row: Mapping[str, Any]) -> MeasuredDelays | None:
     messages, seconds = int(row.get("profile_messages", 0)), float(row.get("profile_s", 0.0))
     if delay is None or processing is None or messages < 1 or seconds <= 0:
         return None
-    return MeasuredDelays(messages=messages, seconds=seconds, delay=delay, processing=processing)
+    measured = MeasuredDelays(
+        messages=messages, seconds=seconds, delay=delay, processing=processing
+    )
+    mean_s, mean_low_s = row.get("profile_mean_s"), row.get("profile_mean_low_s")
+    if mean_s is None or mean_low_s is None:
+        return measured  # of an agent that knows no interval of it
+    return replace(
+        measured,
+        mean_s=mean_s,
+        mean_low_s=mean_low_s,
+        mean_high_s=row.get("profile_mean_high_s"),
+    )
 
 
 def _percentile(row: Mapping[str, Any], name: str) -> Percentile | None:

@@ -23,12 +23,16 @@ from apps.placements.selectors.profiles import Profile, profile_of
 from weir.actions import SettingKey
 from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.set_bucket import KIND as BUCKET
-from weir.model.placement import MeasuredDelays
+from weir.model.placement import MeasuredDelays, Objectives
 from weir.model.plan import Value
 from weir.placement.handover import Names, Part, part_steps
+from weir.placement.options import Delays
 from weir.placement.profiling import judged, meets_measured
 
-COLUMNS = ("round", "created_at", "brokers", "moved", "p99_s", "slo_p99_s", "topic_name")
+COLUMNS = (
+    *("round", "created_at", "brokers", "moved", "topic_name"),
+    *("p99_s", "mean_s", "slo_p99_s", "slo_mean_s"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +46,9 @@ class Round:
     brokers: int
     moved: int
     p99_s: float | None
+    mean_s: float | None
     slo_p99_s: float | None
+    slo_mean_s: float | None
     topic_name: str
     shares: Sequence[Mapping[str, Any]]
     measured: Mapping[str, Any] | None
@@ -52,6 +58,11 @@ class Round:
     def serving(self) -> list[Mapping[str, Any]]:
         """Return the shares of brokers that serve publishers."""
         return [share for share in self.shares if share["publishers"]]
+
+    @property
+    def objectives(self) -> Objectives:
+        """Return what the topic was promised then."""
+        return Objectives(p99_s=self.slo_p99_s, mean_s=self.slo_mean_s)
 
 
 class Rounds:
@@ -102,7 +113,7 @@ class Rounds:
             return Profile()
         now = self.in_force
         brokers = [share["broker"] for share in now.serving]
-        return profile_of(self._placement.system, now.topic_name, brokers, now.slo_p99_s)
+        return profile_of(self._placement.system, now.topic_name, brokers, now.objectives)
 
     @property
     def speeds_per_s(self) -> dict[str, float]:
@@ -198,7 +209,9 @@ def rounds_of(placement: Placement) -> dict[str, Any]:
             "brokers": each.brokers,
             "moved": each.moved,
             "predicted_p99_s": each.p99_s,
+            "predicted_mean_s": each.mean_s,
             "slo_p99_s": each.slo_p99_s,
+            "slo_mean_s": each.slo_mean_s,
             "is_in_force": each is rounds.in_force,
             "measured": rounds.measured_of(each),
         }
@@ -229,13 +242,17 @@ def _differ(before: Round, after: Round) -> bool:
 def _measured_now(each: Round, delays: Mapping[str, MeasuredDelays]) -> dict[str, Any]:
     """Return what is measured of the placement in force, judged as the kernel judges it; speeds are
     fitted only when it is placed again."""
+    if each.slo_mean_s is None:
+        # As it is frozen where it is placed again.
+        delays = {name: row.without_mean() for name, row in delays.items()}
     rows = [
         judged(
             share["broker"],
             delays[share["broker"]],
-            each.slo_p99_s,
+            each.objectives,
             publishers=share["publishers"],
-            predicted_p99_s=share["p99_s"],
+            # Placements that are older than the mean have none.
+            predicted=Delays(p99_s=share["p99_s"], mean_s=share.get("mean_s")),
         )
         for share in each.serving
         if share["broker"] in delays

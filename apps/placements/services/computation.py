@@ -19,6 +19,7 @@ from apps.systems.models import System
 from apps.topology.models import Broker
 from weir import __version__
 from weir.codec.placement import placement_bytes, placement_from_json
+from weir.model.placement import Objectives
 from weir.placement import DEFAULT as DEFAULT_METHOD
 from weir.placement import placer
 
@@ -43,8 +44,8 @@ def freeze(
     params_of(placer, method, parameters or {})
     former = None if measured_of is None else _former(measured_of)
     problem = placement_problem(system, topic, drained_brokers, former)
-    slo = None if measured_of is None else measured_of.slo_p99_s
-    if former is not None and not any(row.is_enough(slo) for row in problem.measured.values()):
+    promised = Objectives() if measured_of is None else measured_of.objectives
+    if former is not None and not any(row.is_enough(promised) for row in problem.measured.values()):
         raise Conflict(
             "not_measured",
             f"{named(sorted(former.delays))}: {topic} was measured there, and no publish rate is "
@@ -100,7 +101,8 @@ def describe(placement: Placement) -> str:
         brokers=placement.brokers,
         moved=placement.moved,
         p99_s=placement.p99_s,
-        slo_p99_s=placement.slo_p99_s,
+        mean_s=placement.mean_s,
+        objectives=placement.objectives,
         meets=placement.meets,
     )
     return f"{placement} places {text}"

@@ -29,12 +29,13 @@ def outcome_of(plain: Mapping[str, Any]) -> dict[str, Any]:
 def check_belongs(run: Run, problem: PlacementProblem, plain: Mapping[str, Any]) -> None:
     """Raise ValueError where the answer is to another question: other publishers, brokers, contract
     or method."""
-    names = set(problem.publishers.names)
+    publishers = set(problem.publishers.names)
     assignments, unassigned = plain["assignments"], plain["unassigned"]
     placed = set(assignments)
     if plain["method"] != run.method:
         raise ValueError(f"{run}: answer of {plain['method']}, not {run.method}")
-    if placed | set(unassigned) != names or len(assignments) + len(unassigned) != len(names):
+    everybody = len(assignments) + len(unassigned) == len(publishers)
+    if placed | set(unassigned) != publishers or not everybody:
         raise ValueError(f"{run}: answer places other publishers than its snapshot has")
     known = {broker.broker for broker in problem.brokers}
     if not known.issuperset(assignments.values()):
@@ -42,12 +43,8 @@ def check_belongs(run: Run, problem: PlacementProblem, plain: Mapping[str, Any])
     if {share["broker"] for share in plain["shares"]} != known:
         raise ValueError(f"{run}: answer shares the topic among other brokers than its snapshot")
     ours, theirs = problem.contract, plain["contract"]
-    if (theirs["token_rate_per_s"], theirs["bucket"], theirs["batch"], theirs["slo_p99_s"]) != (
-        ours.token_rate_per_s,
-        ours.bucket,
-        ours.batch,
-        ours.slo_p99_s,
-    ):
+    names = ("token_rate_per_s", "bucket", "batch", "slo_p99_s", "slo_mean_s")
+    if any(theirs.get(name) != getattr(ours, name) for name in names):
         raise ValueError(f"{run}: answer keeps to another contract than its snapshot has")
     measured = plain.get("measured")
     if (None if measured is None else measured["of"]) != problem.measured_of:
@@ -88,7 +85,9 @@ def store_rows(run: Run, problem: PlacementProblem, plain: Mapping[str, Any]) ->
         p99_s=plain["p99_s"],
         processing_p99_s=plain["processing_p99_s"],
         penalty_s=plain["penalty_s"],
+        mean_s=plain["mean_s"],
         slo_p99_s=contract.slo_p99_s,
+        slo_mean_s=contract.slo_mean_s,
         meets=plain["meets"],
         drained_brokers=[broker.broker for broker in problem.brokers if broker.drained],
         note=run_note(run),

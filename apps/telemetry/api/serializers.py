@@ -244,6 +244,14 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
     profile_mean_s = serializers.FloatField(
         required=False, help_text="Their mean wait, from their arrival at the broker."
     )
+    profile_mean_low_s = serializers.FloatField(
+        required=False,
+        help_text="The lower end of the interval that holds this mean at 95 %; 0 while nothing is "
+        "known.",
+    )
+    profile_mean_high_s = serializers.FloatField(
+        required=False, help_text="Its upper end; absent while too little was measured to bound it."
+    )
     profile_independent = serializers.FloatField(
         required=False,
         help_text="How many independent messages they are worth; 0 while that is not known.",

@@ -29,6 +29,8 @@ export type Verdict = MeasuredBroker["verdict"];
 export type Measured = Schemas["MeasuredPlacement"];
 /** One placement of a chain in which each is made by what was measured under the one before. */
 export type Round = Schemas["Round"];
+/** What a topic is promised, of a placement, a round or a contract. */
+export type Promised = { slo_p99_s: number | null; slo_mean_s?: number | null };
 export type Rounds = Schemas["Rounds"];
 /** Why a run placed nobody. */
 export type NoRoom = Schemas["PlacementInfeasibility"];

@@ -6271,6 +6271,16 @@ export interface components {
             profile_mean_s?: number;
             /**
              * Format: double
+             * @description The lower end of the interval that holds this mean at 95 %; 0 while nothing is known.
+             */
+            profile_mean_low_s?: number;
+            /**
+             * Format: double
+             * @description Its upper end; absent while too little was measured to bound it.
+             */
+            profile_mean_high_s?: number;
+            /**
+             * Format: double
              * @description How many independent messages they are worth; 0 while that is not known.
              */
             profile_independent?: number;
@@ -6673,7 +6683,7 @@ export interface components {
         MeasuredBefore: {
             /** @description The id of that placement. */
             of: string;
-            /** @description Whether every broker kept the target; null: not proven, or there is none. */
+            /** @description Whether every broker kept all targets; null: not proven, or there is none. */
             meets: boolean | null;
             brokers: components["schemas"]["MeasuredBroker"][];
             /** @description Rounds that a search by halves of each broker's publishers would measure if brokers are as fitted; 0: the topic has no target. */
@@ -6731,6 +6741,26 @@ export interface components {
              * @description As `high_s`, of `processing_p99_s`.
              */
             processing_high_s: number | null;
+            /**
+             * Format: double
+             * @description The mean that the placement had predicted, s; null: as above.
+             */
+            predicted_mean_s?: number | null;
+            /**
+             * Format: double
+             * @description What they took on average, s; null: not measured.
+             */
+            mean_s?: number | null;
+            /**
+             * Format: double
+             * @description As `low_s`, of `mean_s`.
+             */
+            mean_low_s?: number | null;
+            /**
+             * Format: double
+             * @description As `high_s`, of `mean_s`.
+             */
+            mean_high_s?: number | null;
             /** @description Null: the topic has no target. */
             verdict: (components["schemas"]["MeasuredVerdictEnum"] | components["schemas"]["NullEnum"]) | null;
             /** @description What most of the delay is where the target was missed; null: it was not. */
@@ -6758,7 +6788,7 @@ export interface components {
         MeasuredPlacement: {
             /** @description The id of that placement. */
             of: string;
-            /** @description Whether every broker kept the target; null: not proven, or there is none. */
+            /** @description Whether every broker kept all targets; null: not proven, or there is none. */
             meets: boolean | null;
             brokers: components["schemas"]["MeasuredBroker"][];
         };
@@ -8346,10 +8376,20 @@ export interface components {
             readonly penalty_s: number | null;
             /**
              * Format: double
+             * @description What messages wait on average, in token bucket and queue, s; null: it grows without bound, or the placement is older than this figure.
+             */
+            readonly mean_s: number | null;
+            /**
+             * Format: double
              * @description The topic's smallest target of that percentile, s; null: it has none.
              */
             readonly slo_p99_s: number | null;
-            /** @description Whether it meets the target; null: there is none. */
+            /**
+             * Format: double
+             * @description The topic's smallest target of the mean, s; null: it has none.
+             */
+            readonly slo_mean_s: number | null;
+            /** @description Whether it meets all targets; null: there is none. */
             readonly meets: boolean | null;
             /** @description 1; of a placement made by measurements one more than of the one that was measured. */
             readonly round: number;
@@ -8398,6 +8438,11 @@ export interface components {
              * @description Target of the 99th percentile, s; null: none.
              */
             slo_p99_s: number | null;
+            /**
+             * Format: double
+             * @description Target of the mean, s; null: none.
+             */
+            slo_mean_s?: number | null;
         };
         /** @description A placement with what each number of brokers would bring, and each broker's part. */
         PlacementDetail: {
@@ -8443,10 +8488,20 @@ export interface components {
             readonly penalty_s: number | null;
             /**
              * Format: double
+             * @description What messages wait on average, in token bucket and queue, s; null: it grows without bound, or the placement is older than this figure.
+             */
+            readonly mean_s: number | null;
+            /**
+             * Format: double
              * @description The topic's smallest target of that percentile, s; null: it has none.
              */
             readonly slo_p99_s: number | null;
-            /** @description Whether it meets the target; null: there is none. */
+            /**
+             * Format: double
+             * @description The topic's smallest target of the mean, s; null: it has none.
+             */
+            readonly slo_mean_s: number | null;
+            /** @description Whether it meets all targets; null: there is none. */
             readonly meets: boolean | null;
             /** @description 1; of a placement made by measurements one more than of the one that was measured. */
             readonly round: number;
@@ -8546,13 +8601,18 @@ export interface components {
              * @description What the split bucket adds to it, s; null where either has no bound.
              */
             penalty_s: number | null;
+            /**
+             * Format: double
+             * @description What messages wait on average, in token bucket and queue, s; null: it grows without bound, or the placement is older than this figure.
+             */
+            mean_s?: number | null;
             brokers: number;
             names: string[];
             /** @description Whether all publishers have room. */
             fits: boolean;
-            /** @description What the method takes. The default: today's brokers where only those move whom they cannot keep and that meets the target; else the fewest that meet it; where none does, the smallest 99th percentile. */
+            /** @description What the method takes. The default: today's brokers where only those move whom they cannot keep and that meets all targets; else the fewest that meet them; where none do, the smallest delay beside its target. */
             chosen: boolean;
-            /** @description Whether it meets the target; null: there is none. */
+            /** @description Whether it meets all targets; null: there is none. */
             meets: boolean | null;
             /** @description Publishers that change their broker, or get one. */
             moved: number;
@@ -8579,6 +8639,11 @@ export interface components {
              * @description What the split bucket adds to it, s; null where either has no bound.
              */
             penalty_s: number | null;
+            /**
+             * Format: double
+             * @description What messages wait on average, in token bucket and queue, s; null: it grows without bound, or the placement is older than this figure.
+             */
+            mean_s?: number | null;
             status: components["schemas"]["PlacementStatusEnum"];
             method: string;
             contract: components["schemas"]["PlacementContract"];
@@ -8589,7 +8654,7 @@ export interface components {
             publishers: number;
             /** @description Publishers that change their broker, or get one. */
             moved: number;
-            /** @description Whether it meets the target; null: there is none. */
+            /** @description Whether it meets all targets; null: there is none. */
             meets: boolean | null;
             today: components["schemas"]["PlacementToday"] | null;
             /** @description By the number of brokers. */
@@ -8655,6 +8720,11 @@ export interface components {
              * @description What the split bucket adds to it, s; null where either has no bound.
              */
             penalty_s: number | null;
+            /**
+             * Format: double
+             * @description What messages wait on average, in token bucket and queue, s; null: it grows without bound, or the placement is older than this figure.
+             */
+            mean_s?: number | null;
             broker: string;
             /**
              * Format: double
@@ -8719,10 +8789,15 @@ export interface components {
              * @description What the split bucket adds to it, s; null where either has no bound.
              */
             penalty_s: number | null;
+            /**
+             * Format: double
+             * @description What messages wait on average, in token bucket and queue, s; null: it grows without bound, or the placement is older than this figure.
+             */
+            mean_s?: number | null;
             brokers: number;
             /** @description Those that have a broker today. */
             publishers: number;
-            /** @description Whether it meets the target; null: there is none. */
+            /** @description Whether it meets all targets; null: there is none. */
             meets: boolean | null;
         };
         /** @description What to change of the snapshot; what is left out or null stays as it was frozen. */
@@ -8747,6 +8822,11 @@ export interface components {
              * @description Target of the 99th percentile, s.
              */
             slo_p99_s?: number | null;
+            /**
+             * Format: double
+             * @description Target of the mean, s.
+             */
+            slo_mean_s?: number | null;
             /** @description Names of brokers that are drained, instead of those that were. */
             drained_brokers?: string[] | null;
             /**
@@ -9525,11 +9605,12 @@ export interface components {
         /**
          * @description - `delay_p50_s`: Median delay in seconds, at most.
          *     - `delay_p99_s`: Delay in seconds below which 99 of 100 messages stay, at most.
+         *     - `delay_mean_s`: Mean delay in seconds, at most.
          *     - `loss_ratio`: Share of messages lost, 0 to 1, at most.
          *     - `rate_per_s`: Delivered rate in messages per second, at least.
          * @enum {string}
          */
-        QuantityEnum: "delay_p50_s" | "delay_p99_s" | "loss_ratio" | "rate_per_s";
+        QuantityEnum: "delay_p50_s" | "delay_p99_s" | "delay_mean_s" | "loss_ratio" | "rate_per_s";
         /**
          * @description - `rate`: The rate of a flow, msg/s.
          *     - `admitted`: Admitted consumers of a class.
@@ -9784,6 +9865,16 @@ export interface components {
              * @description Target of the 99th percentile at that time, s; null: none.
              */
             slo_p99_s: number | null;
+            /**
+             * Format: double
+             * @description What messages wait on average, in token bucket and queue, s; null: it grows without bound, or the placement is older than this figure.
+             */
+            predicted_mean_s: number | null;
+            /**
+             * Format: double
+             * @description Target of the mean at that time, s; null: none.
+             */
+            slo_mean_s: number | null;
             /** @description Whether brokers enforce its parts and let in its publishers; the latest of those that do. */
             is_in_force: boolean;
             /** @description Of the placement in force: as of now. Of others: what the next one was made by. Null: nothing. */

@@ -174,6 +174,7 @@ def test_what_if_takes_every_change_together(api, placement):
         batch=2,
         group_size=2,
         slo_p99_s=0.2,
+        slo_mean_s=0.1,
         drained_brokers=["b3"],
         added_brokers=2,
     ).json()
@@ -183,6 +184,7 @@ def test_what_if_takes_every_change_together(api, placement):
         "bucket": 10.0,
         "batch": 2,
         "slo_p99_s": 0.2,
+        "slo_mean_s": 0.1,
     }
     shares = {row["broker"]: row for row in outcome["shares"]}
     assert set(shares) == {"b1", "b2", "b3", "new-1", "new-2"}

@@ -76,6 +76,16 @@ def test_publishers_are_where_lists_in_force_have_them(streets):
     assert brokers == {"b1": 0.0, "b2": 0.0, "b3": 300.0}
 
 
+def test_the_tightest_target_of_the_mean_is_frozen_where_there_is_one(streets):
+    for name, target in (("loose mean", 0.02), ("tight mean", 0.01)):
+        values = {"name": name, "topic": streets.topic, "quantity": "delay_mean_s"}
+        entity_create(
+            model=Slo, system=streets.system, actor=None, values={**values, "target": target}
+        )
+    topic = frozen(streets)["topic"]
+    assert (topic["slo_mean_s"], topic["slo_p99_s"]) == (0.01, 0.05)
+
+
 def test_topic_without_a_p99_target_promises_nothing(streets):
     Slo.objects.filter(quantity="delay_p99_s").delete()
     assert frozen(streets)["topic"]["slo_p99_s"] is None

@@ -65,6 +65,16 @@ def test_a_missed_objective_is_said(tmp_path):
     assert "the objective is 1e-06 s" in errors
 
 
+def test_a_missed_objective_of_the_mean_is_said(tmp_path):
+    objectives = {"slo_p99_s": 10.0, "slo_mean_s": 1e-6}
+    text = plain([10.0] * 6, [40.0, 40.0], topic={**objectives, "bucket": 2})
+    status, errors, _ = place(tmp_path, text)
+    assert status == 0
+    assert "b0: messages wait " in errors
+    assert " s on average, the objective is 1e-06 s" in errors
+    assert "99th percentile" not in errors
+
+
 @pytest.mark.parametrize(
     ("field", "change"),
     [

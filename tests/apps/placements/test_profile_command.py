@@ -57,6 +57,18 @@ def test_a_topic_is_placed_again_until_all_keep_the_objective(tmp_path):
     assert json.loads(again.read_bytes()) == result
 
 
+def test_an_objective_of_the_mean_alone_is_enough(tmp_path):
+    given = topic(1_000.0, slo_p99_s=None)
+    given["topic"]["slo_mean_s"] = 0.01
+    status, errors, out = profiled(tmp_path, given, "--seed", "3")
+    assert status == 0
+    assert " s on average" in errors
+    first, *_, last = json.loads(out.read_bytes())["rounds"]
+    assert any(row["mean_low_s"] > 0.01 and row["verdict"] == "missed" for row in first["brokers"])
+    assert all(row["mean_s"] <= 0.01 for row in last["brokers"])
+    assert any(row["p99_s"] > 0.01 for row in last["brokers"])
+
+
 def test_brokers_are_as_fast_as_their_publish_rate_where_nothing_else_is_said(tmp_path):
     status, _, out = profiled(tmp_path, topic(None), "--arrivals", "periodic")
     assert status == 0

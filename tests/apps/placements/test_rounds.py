@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.domain.roles import Role
-from apps.catalog.models import Publisher, Topic
+from apps.catalog.models import Publisher, Slo, Topic
 from apps.executions.models import Setting
 from apps.placements.models import Placement
 from apps.placements.services import placement_again
@@ -269,6 +269,55 @@ def test_too_little_is_measured_to_bound_anything(api, streets, placement):
     )
 
 
+def test_a_mean_that_is_missed_is_a_miss_and_is_frozen(api, streets, placement):
+    measured(streets, b1=profile(mean_s=0.02), b2=profile(mean_s=0.002))
+    (row,) = rounds_of(api, placement)["results"]
+    assert row["measured"]["meets"] is True, "nothing is promised of the mean"
+    before = frozen(placement_again(placement=placement, actor=None))
+    assert "slo_mean_s" not in before["topic"]
+    assert all("mean" not in each for each in before["measured"].values())
+    Placement.objects.filter(pk=placement.pk).update(slo_mean_s=0.01)
+    (row, *_) = rounds_of(api, placement)["results"]
+    assert (row["slo_mean_s"], row["predicted_mean_s"]) == (0.01, placement.mean_s)
+    assert [one["verdict"] for one in row["measured"]["brokers"]] == ["missed", "kept"]
+    Slo.objects.filter(quantity="delay_p50_s").update(quantity="delay_mean_s", target=0.01)
+    run = claim(placement_again(placement=placement, actor=None))
+    plain = frozen(run)
+    assert plain["topic"]["slo_mean_s"] == 0.01
+    assert plain["measured"]["b1"]["mean"] == {
+        **{"mean_s": 0.02, "low_s": 0.9 * 0.02, "high_s": 1.1 * 0.02}
+    }
+    run_store(run, kernel_answer(run))
+    after = Placement.objects.get(run=run)
+    assert after.outcome["measured"]["meets"] is False
+    detail = api.get(f"{ADDRESS}/{after.public_id}").json()
+    assert [one["mean_s"] for one in detail["outcome"]["measured"]["brokers"]] == [0.02, 0.002]
+
+
+def test_agents_that_know_no_interval_of_the_mean_leave_it_open(api, streets, placement):
+    older = profile()
+    del older["profile_mean_low_s"], older["profile_mean_high_s"]
+    measured(streets, b1=older, b2=profile())
+    Placement.objects.filter(pk=placement.pk).update(slo_mean_s=0.01)
+    (row,) = rounds_of(api, placement)["results"]
+    assert [one["mean_s"] for one in row["measured"]["brokers"]] == [None, 0.001]
+    assert [one["verdict"] for one in row["measured"]["brokers"]] == ["inconclusive", "kept"]
+
+
+def test_placements_that_are_older_than_the_mean_are_shown(api, streets, placement):
+    outcome = placement.outcome
+    for each in [outcome, outcome["contract"], outcome["today"], *outcome["shares"]]:
+        each.pop("mean_s", None)
+        each.pop("slo_mean_s", None)
+    Placement.objects.filter(pk=placement.pk).update(outcome=outcome, mean_s=None)
+    measured(streets)
+    (row,) = rounds_of(api, placement)["results"]
+    assert row["measured"]["brokers"][0]["predicted_mean_s"] is None
+    detail = api.get(f"{ADDRESS}/{placement.public_id}").json()
+    assert detail["outcome"]["contract"]["slo_mean_s"] is None
+    assert detail["outcome"]["shares"][0]["mean_s"] is None
+
+
 def test_a_broker_that_cannot_follow_is_enough(api, streets, placement):
     """What it takes grows as long as it is measured: it has no bound, and misses all the same."""
     drifting = unbounded(profile_p99_s=9.0, profile_p99_low_s=8.0)
@@ -357,6 +406,8 @@ def test_a_first_round_is_judged_as_it_is_measured(api, streets, placement):
         **{"predicted_p99_s": shares["b1"]["p99_s"], "p99_s": 0.2},
         **{"low_s": 0.9 * 0.2, "high_s": 1.1 * 0.2, "processing_p99_s": 0.01},
         **{"processing_low_s": 0.9 * 0.01, "processing_high_s": 1.1 * 0.01},
+        **{"predicted_mean_s": shares["b1"]["mean_s"], "mean_s": None},
+        **{"mean_low_s": None, "mean_high_s": None},
         **{"verdict": "missed", "cause": "tokens"},
         **dict.fromkeys(["speed_before_per_s", "speed_per_s", "fitted"]),
     }

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.db import IntegrityError, transaction
 
-from apps.catalog.models import Publisher, Topic
+from apps.catalog.models import Publisher, Slo, Topic
 from apps.placements.models import Move, Placement
 from apps.placements.services import placement_request
 from apps.runs.models import Run
@@ -41,12 +42,38 @@ def test_columns_are_those_of_the_answer(streets):
     )
     assert placement.publishers == 12
     assert placement.brokers == len(set(plain["assignments"].values()))
-    for name in ("method", "moved", "p99_s", "processing_p99_s", "penalty_s", "meets"):
+    for name in ("method", "moved", "p99_s", "processing_p99_s", "penalty_s", "mean_s", "meets"):
         assert getattr(placement, name) == plain[name]
-    assert placement.slo_p99_s == 0.05
+    assert (placement.slo_p99_s, placement.slo_mean_s) == (0.05, None)
     assert "assignments" not in placement.outcome
     assert placement.outcome["unassigned"] == 0
     assert placement.outcome["curve"] == plain["curve"]
+
+
+@pytest.mark.parametrize(("target", "meets"), [(1.0, True), (1e-6, False)])
+def test_a_placement_is_judged_by_the_mean_alone(streets, target, meets):
+    Slo.objects.filter(quantity="delay_p99_s").update(quantity="delay_mean_s", target=target)
+    run = placed(streets)
+    placement = run.placement
+    assert (placement.slo_p99_s, placement.slo_mean_s) == (None, target)
+    assert placement.meets is meets
+    assert placement.outcome["contract"]["slo_mean_s"] == target
+    sentence = computation_of(run.kind).describe(placement)
+    verdict = "meets the target of 1 s" if meets else "misses the target of 1 µs"
+    assert sentence.endswith(f", which {verdict} on average.")
+    assert ", the mean " in sentence
+
+
+def test_a_verdict_without_a_target_is_refused(streets):
+    placement = place(streets)
+    rows = Placement.objects.filter(pk=placement.pk)
+    with pytest.raises(IntegrityError, match="meets_a_target"), transaction.atomic():
+        rows.update(slo_p99_s=None)
+    with pytest.raises(IntegrityError, match="meets_a_target"), transaction.atomic():
+        rows.update(slo_p99_s=None, slo_mean_s=0.1, meets=None)
+    with pytest.raises(IntegrityError, match="finite"), transaction.atomic():
+        rows.update(mean_s=-1.0)
+    assert rows.update(slo_p99_s=None, slo_mean_s=0.1) == 1
 
 
 def test_moves_are_the_publishers_that_change_their_broker_or_get_one(streets):

@@ -102,6 +102,8 @@ def test_a_profile_is_taken_with_the_ends_that_are_known():
         "profile_s": 600.0,
         "profile_messages": 60_000,
         "profile_mean_s": 0.01,
+        "profile_mean_low_s": 0.008,
+        "profile_mean_high_s": 0.012,
         "profile_independent": 2_500.0,
         "profile_p99_s": 0.2,
         "profile_p99_low_s": 0.1,

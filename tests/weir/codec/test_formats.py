@@ -50,8 +50,15 @@ def test_the_transformation_is_planned_and_answers_as_written() -> None:
 def test_the_topic_is_placed_and_answers_as_written() -> None:
     problem = placement_from_dict(example("placement"))
     result = placement_result_to_dict(problem, srtm.place(problem, srtm.Params(), seed=0))
-    assert members("Placement") - {"rate", "size", "p99_s", "max_rate"} == result.keys()
+    inside = {"rate", "size", "p99_s", "mean_s", "slo_mean_s", "max_rate"}
+    assert members("Placement") - inside == result.keys()
     assert result["predicted"]["b1"].keys() == {"p99_s"}
+    text = example("placement")
+    assert isinstance(text["topic"], dict)
+    text["topic"]["slo_mean_s"] = 0.01
+    problem = placement_from_dict(text)
+    result = placement_result_to_dict(problem, srtm.place(problem, srtm.Params(), seed=0))
+    assert result["predicted"]["b1"].keys() == {"p99_s", "mean_s"}
 
 
 def test_the_topic_is_profiled_and_answers_as_written() -> None:
@@ -69,3 +76,5 @@ def test_the_topic_is_profiled_and_answers_as_written() -> None:
     explained = explained_of(known, srtm.NAME, {}, seed=0)
     (row, *_) = result["rounds"][-1]["brokers"]
     assert row.keys() - {"measured_now"} == explained["measured"]["brokers"][0].keys()
+    assert {"predicted_mean_s", "mean_s", "mean_low_s", "mean_high_s"} <= row.keys()
+    assert row["mean_low_s"] <= row["mean_s"] < row["p99_s"]

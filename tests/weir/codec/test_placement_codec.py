@@ -54,6 +54,33 @@ def test_bytes_are_canonical_and_read_back() -> None:
     assert placement_bytes(placement_from_json(placement_bytes(one))) == placement_bytes(one)
 
 
+def test_means_are_written_only_where_there_are_some() -> None:
+    interval = {"p99_s": 0.2, "low_s": 0.1, "high_s": None}
+    delays = {"messages": 9, "seconds": 3.0, "delay": interval, "processing": interval}
+    text = plain([1.0], [10.0], more={"measured": {"b0": delays}})
+    without = placement_bytes(placement_from_dict(text))
+    assert b"mean" not in without
+    for high_s in (0.06, None):
+        mean = {"mean_s": 0.05, "low_s": 0.04, "high_s": high_s}
+        text["topic"]["slo_mean_s"], text["measured"]["b0"] = 0.07, {**delays, "mean": mean}
+        given = placement_from_dict(text)
+        written = json.loads(placement_bytes(given))
+        assert written["topic"]["slo_mean_s"] == 0.07
+        assert written["measured"]["b0"]["mean"] == mean
+        assert placement_bytes(placement_from_json(placement_bytes(given))) == placement_bytes(
+            given
+        )
+
+
+def test_a_mean_outside_of_its_interval_is_refused() -> None:
+    interval = {"p99_s": 0.2, "low_s": 0.1, "high_s": None}
+    mean = {"mean_s": 0.05, "low_s": 0.06}
+    delays = {"messages": 9, "seconds": 3.0, "delay": interval, "processing": interval}
+    text = plain([1.0], [10.0], more={"measured": {"b0": {**delays, "mean": mean}}})
+    with pytest.raises(InvalidProblem, match=r"^measured\.b0\.mean: must have low_s <= mean_s"):
+        placement_from_dict(text)
+
+
 def test_what_has_no_room_is_listed() -> None:
     found = answer(plain([10.0] * 3, [20.0]))
     assert found["status"] == "infeasible"
@@ -77,6 +104,7 @@ def test_what_has_no_room_is_listed() -> None:
         ("topic.rate", lambda text: text["topic"].update(rate=-5)),
         ("topic.batch", lambda text: text["topic"].update(batch=0)),
         ("topic.slo_p99_s", lambda text: text["topic"].update(slo_p99_s=0)),
+        ("topic.slo_mean_s", lambda text: text["topic"].update(slo_mean_s=0)),
         (r"brokers\[0\]\.max_rate", lambda text: text["brokers"][0].update(max_rate=-1)),
         (r"brokers\[1\]", lambda text: text["brokers"][1].update(id="b0")),
         ("pins.p0001", lambda text: text.update(pins={"p0001": "b9"})),

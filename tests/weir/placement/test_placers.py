@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.weir.placement.problems import plain, problem
 from weir.codec.placement import placement_from_dict
 from weir.errors import UnknownMethod
-from weir.model.placement import NOWHERE, PlacementProblem
+from weir.model.placement import NOWHERE, Objectives, PlacementProblem
 from weir.placement import DEFAULT, placer, placers
 from weir.placement.moves import moved
 from weir.plugins import describe, discover
@@ -268,7 +268,7 @@ def test_all_move_where_only_that_keeps_the_objective() -> None:
     given_ = placement_from_dict(text)
     anew = place(given_)
     assert len(anew.shares) == 1
-    assert anew.meets(0.0005)
+    assert anew.meets(Objectives(p99_s=0.0005))
     staying = place(given_, stay=True)
     assert staying.p99_s == anew.p99_s
     text["topic"]["slo_p99_s"] = None
@@ -315,4 +315,4 @@ def test_an_overloaded_contract_has_no_bound() -> None:
     placement = place(given_)
     assert placement.complete
     assert placement.shares[0].p99_s is None
-    assert placement.meets(1.0) is False
+    assert placement.meets(Objectives(p99_s=1.0)) is False

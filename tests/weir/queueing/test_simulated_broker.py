@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from weir.errors import InvalidProblem
+from weir.model.placement import Objectives
 from weir.queueing.broker_delay import processing
 from weir.queueing.simulated_broker import (
     Senders,
@@ -87,7 +88,12 @@ def test_it_is_measured_for_longer_while_a_miss_may_be_chance() -> None:
 
     def measured(objective_s: float) -> Simulated:
         return simulated(
-            at, who, seconds=400.0, seed=(6,), most_seconds=1600.0, objective_s=objective_s
+            at,
+            who,
+            seconds=400.0,
+            seed=(6,),
+            most_seconds=1600.0,
+            objectives=Objectives(p99_s=objective_s),
         )
 
     once = simulated(at, who, seconds=400.0, seed=(6,)).delay
@@ -97,6 +103,28 @@ def test_it_is_measured_for_longer_while_a_miss_may_be_chance() -> None:
     assert measured(once.value * 1.001).seconds == 400.0
     assert measured(once.low * 0.999).seconds == 400.0
     assert measured((once.low + once.value) / 2.0).seconds > 400.0
+
+
+def test_it_is_measured_for_longer_while_a_missed_mean_may_be_chance() -> None:
+    who, at = senders(50, 2, 1.0), broker(1_000.0)
+
+    def measured(mean_s: float, p99_s: float | None = None) -> Simulated:
+        objectives = Objectives(p99_s=p99_s, mean_s=mean_s)
+        return simulated(
+            at, who, seconds=400.0, seed=(6,), most_seconds=1600.0, objectives=objectives
+        )
+
+    once = simulated(at, who, seconds=400.0, seed=(6,))
+    mean = once.mean
+    assert mean.conclusive
+    assert mean.low < mean.value < mean.high
+    assert measured(mean.value * 1.001).seconds == 400.0
+    assert measured(mean.low * 0.999).seconds == 400.0
+    assert measured((mean.low + mean.value) / 2.0).seconds > 400.0
+    # One objective that is missed for sure is enough, one that is kept is not.
+    open_ = (mean.low + mean.value) / 2.0
+    assert measured(open_, p99_s=once.delay.low * 0.999).seconds == 400.0
+    assert measured(open_, p99_s=once.delay.value * 1.001).seconds > 400.0
 
 
 def test_nobody_to_measure_is_refused() -> None:

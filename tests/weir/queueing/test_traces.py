@@ -16,6 +16,7 @@ from weir.queueing.traces import (
     TraceState,
     delays_s,
     lowest_of,
+    mean_of,
     quantile_of,
     smallest_size,
     work_over,
@@ -117,6 +118,39 @@ def test_a_short_trace_that_saw_no_long_busy_period_is_hardly_ever_conclusive() 
         work, _ = work_over(np.cumsum(rng.exponential(1 / 0.9, 100_000)), 1.0)
         conclusive += quantile_of(work, 0.99).conclusive
     assert conclusive <= 5
+
+
+def test_interval_holds_the_exact_mean_about_as_often_as_it_says() -> None:
+    truth = PoissonWork(0.7).mean
+    rng = np.random.default_rng(31)
+    conclusive = held = 0
+    for _ in range(100):
+        work, _ = work_over(np.cumsum(rng.exponential(1.0 / 0.7, 60_000)), 1.0)
+        estimate = mean_of(work)
+        assert estimate.value == pytest.approx(float(work.mean()))
+        if estimate.conclusive:
+            conclusive += 1
+            held += estimate.low <= truth <= estimate.high
+    assert conclusive >= 90
+    assert 0.88 * conclusive <= held < conclusive
+
+
+def test_a_mean_of_a_short_or_restless_trace_is_inconclusive() -> None:
+    few = mean_of(np.array([1.0, 2.0, 6.0]))
+    assert (few.value, few.low, few.high, few.conclusive) == (3.0, 1.0, 6.0, False)
+    rising = np.linspace(0.0, 1.0, 64_000)
+    known = mean_of(rising)
+    assert not known.conclusive
+    # Neighbours are alike: shuffled they would say a lot more of the mean.
+    shuffled = mean_of(np.random.default_rng(2).permutation(rising))
+    assert shuffled.conclusive
+    assert known.high - known.low > 20.0 * (shuffled.high - shuffled.low)
+    assert known.low < 0.4
+    alike = mean_of(np.full(1_000, 0.1))
+    assert alike.conclusive
+    assert alike.low <= alike.value <= alike.high == pytest.approx(0.1)
+    with pytest.raises(InvalidProblem, match="values"):
+        mean_of(np.empty(0))
 
 
 def test_rank_of_a_percentile_is_not_lifted_by_rounding() -> None:

@@ -254,6 +254,71 @@ def test_a_week_takes_no_more_memory_than_an_hour() -> None:
     assert max(sizes) < 60_000
 
 
+@pytest.mark.parametrize("together", [1, 7, 1_000])
+@pytest.mark.parametrize("count", [70_000, 131_072])
+def test_the_ends_of_a_mean_are_those_of_the_means_of_stretches(count: int, together: int) -> None:
+    """Whatever leaves together: what ends a stretch is divided by its bins."""
+    waits_s = queue_waits_s(count, 0.6, np.random.default_rng(count))
+    record = record_of(waits_s, together=together)
+    length, number = record._length, len(record._stretches)
+    assert record.mean_s() == pytest.approx(float(waits_s.mean()))
+    means = waits_s[: number * length].reshape(number, length).mean(axis=1)
+    totals = np.array(record._totals_s) / length
+    # Within a piece those that did not wait count after the others.
+    assert totals == pytest.approx(means, rel={1: 1e-9, 7: 0.01, 1_000: 0.5}[together])
+    half = student.ppf(0.975, number - 1) * totals.std(ddof=1) / np.sqrt(number)
+    low_s, high_s = record.mean_ends_s()
+    assert high_s is not None
+    assert low_s == pytest.approx(float(waits_s.mean() - half), rel=2e-3)
+    assert high_s == pytest.approx(float(waits_s.mean() + half), rel=2e-3)
+
+
+def test_the_sum_of_a_piece_is_divided_over_the_stretches_that_it_ends() -> None:
+    draw = np.random.default_rng(9)
+    record, now, waits_s = WaitRecord(), 0.0, []
+    for _ in range(400):
+        now += 1.0
+        piece = np.sort(draw.exponential(0.1, 50))[::-1]
+        waits_s.append(piece)
+        record.count(Piece.of(now, (now - piece).tolist()))
+    number, length = len(record._totals_s), record._length
+    means = np.concatenate(waits_s)[: number * length].reshape(number, length).mean(axis=1)
+    assert np.array(record._totals_s) / length == pytest.approx(means, rel=0.02)
+    total = sum(record._totals_s) + record._current_s
+    assert total == pytest.approx(float(np.concatenate(waits_s).sum()))
+
+
+def test_intervals_hold_the_true_mean_of_a_queue() -> None:
+    truth = PoissonWork(0.6).mean / 1000.0
+    draw = np.random.default_rng(23)
+    bounded, held = 0, 0
+    for _ in range(80):
+        low_s, high_s = record_of(queue_waits_s(20_000, 0.6, draw)).mean_ends_s()
+        if high_s is not None:
+            bounded += 1
+            held += low_s <= truth <= high_s
+    assert bounded >= 70, "some look as if they correlated"
+    assert 0.88 * bounded <= held < bounded, "19 of 20 are meant, not all"
+
+
+def test_a_mean_has_no_bound_before_there_are_stretches_nor_while_it_grows() -> None:
+    record = WaitRecord()
+    assert record.mean_ends_s() == (0.0, None)
+    for _ in range(LEAST_STRETCHES * FIRST_STRETCH - 1):
+        record.count(Piece.of(1.0, [0.9]))
+    assert record.mean_ends_s() == (0.0, None)
+    record.count(Piece.of(1.0, [0.9]))
+    low_s, high_s = record.mean_ends_s()
+    assert low_s == pytest.approx(0.1)
+    assert high_s == pytest.approx(0.1)
+    for count in (5_000, 60_000, 100_000):
+        growing = record_of(np.arange(1, count + 1) / count)
+        low_s, high_s = growing.mean_ends_s()
+        assert high_s is None
+        assert low_s < 0.4, "half of the messages waited less than 0.5, and it goes on growing"
+    assert record_of(np.zeros(3_000)).mean_ends_s() == (0.0, 0.0)
+
+
 def test_the_rule_is_that_of_traces() -> None:
     """Which agents cannot import, as it needs numpy."""
     assert (TAIL_EVENTS, MOST_CORRELATION) == (traces.TAIL_EVENTS, traces.MOST_CORRELATION)

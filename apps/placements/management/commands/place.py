@@ -77,15 +77,15 @@ def _summary(problem: PlacementProblem, plain: dict[str, Any]) -> list[str]:
         else:
             help_line = "there is no broker"
         lines.append(f"infeasible: no room for {counted(len(missing), 'publisher')}; {help_line}")
-    slo = problem.contract.slo_p99_s
-    late = {
-        broker: row["p99_s"]
-        for broker, row in plain["predicted"].items()
-        if slo is not None and (row["p99_s"] is None or row["p99_s"] > slo)
-    }
-    for broker, p99_s in late.items():
-        wait = "without bound" if p99_s is None else f"{p99_s:.3g} s"
-        lines.append(f"{broker}: the 99th percentile waits {wait}, the objective is {slo:g} s")
+    objectives = problem.contract.objectives
+    for broker, row in plain["predicted"].items():
+        for name, ratio in objectives.ratios(row["p99_s"], row.get("mean_s")).items():
+            if ratio > 1.0:
+                what = {"p99_s": "the 99th percentile waits", "mean_s": "messages wait"}[name]
+                wait = "without bound" if row[name] is None else f"{row[name]:.3g} s"
+                mean = " on average" if name == "mean_s" else ""
+                slo = getattr(objectives, name)
+                lines.append(f"{broker}: {what} {wait}{mean}, the objective is {slo:g} s")
     return lines
 
 

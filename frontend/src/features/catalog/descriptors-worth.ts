@@ -6,6 +6,7 @@ import type { Descriptor } from "./spec";
 const QUANTITIES = {
   delay_p50_s: "Median delay, s",
   delay_p99_s: "p99 delay, s",
+  delay_mean_s: "Mean delay, s",
   loss_ratio: "Lost messages, ratio",
   rate_per_s: "Delivered rate, msg/s, at least",
 };

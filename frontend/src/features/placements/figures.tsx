@@ -1,6 +1,6 @@
 /** The four figures of a placement, in what-if with their change against what is stored. */
 import { gainersOf, usedOf } from "./outcome";
-import { delay } from "./sentences";
+import { delay, promiseText } from "./sentences";
 
 import type { Outcome } from "@/api/placements";
 import { FigureStrip, type Figure } from "@/components/ui/figure-strip";
@@ -38,7 +38,7 @@ function whyBrokers(outcome: Outcome): string {
   const now = today === null ? "none today" : `${fixed(today.brokers)} today`;
   if (outcome.status === "infeasible")
     return `${now}; ${countText(outcome.unassigned, "publisher has", "publishers have")} no room`;
-  if (contract.slo_p99_s === null) return now;
+  if (promiseText(contract) === null) return now;
   if (!meets) return `${now}; misses the SLO`;
   const fewest = curve.find((option) => option.meets === true);
   return `${now}; ${fewest === chosen ? "the fewest that meet the SLO" : "meets the SLO"}`;
@@ -79,7 +79,7 @@ export function Figures({
   const p99 = delayScale([outcome.p99_s]);
   const penalty = delayScale([outcome.penalty_s]);
   const used = usedOf(outcome).length;
-  const { slo_p99_s: slo } = outcome.contract;
+  const slo = promiseText(outcome.contract);
   const bounded = (value: number | null, scale: typeof p99) =>
     value !== null
       ? { value: scale.text(value), unit: scale.unit }
@@ -107,7 +107,10 @@ export function Figures({
         "the topic has no SLO"
       ) : (
         <span className={outcome.meets === false ? "worse" : undefined}>
-          {outcome.meets === false ? "misses the SLO of" : "SLO"} {delay(slo)}
+          {(outcome.contract.slo_mean_s ?? null) === null
+            ? ""
+            : `mean ${delay(outcome.mean_s ?? null)}; `}
+          {outcome.meets === false ? "misses the SLO of" : "SLO"} {slo}
         </span>
       ),
     },

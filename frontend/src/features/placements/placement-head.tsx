@@ -4,7 +4,7 @@ import { Link, useNavigate } from "react-router";
 
 import { placementsAt } from "./addresses";
 import { MakePlan } from "./make-plan";
-import { delay, SloBadge } from "./sentences";
+import { delay, SloBadge, sloText } from "./sentences";
 
 import { roundsQuery, type PlacementDetail } from "@/api/placements";
 import { useRerun } from "@/api/runs";
@@ -22,7 +22,6 @@ import { methodWord } from "@/lib/words";
 function factsOf(placement: PlacementDetail): Fact[] {
   const { outcome, note, based_on: basedOn, round } = placement;
   const { contract, today } = outcome;
-  const slo = contract.slo_p99_s;
   return [
     {
       key: "rate",
@@ -34,7 +33,7 @@ function factsOf(placement: PlacementDetail): Fact[] {
       icon: "bucket",
       text: `${rateText(contract.token_rate_per_s)} tokens/s, bucket ${fixed(contract.bucket)} tokens`,
     },
-    { key: "slo", icon: "target", text: slo === null ? "no SLO" : `SLO p99 ${delay(slo)}` },
+    { key: "slo", icon: "target", text: sloText(contract) ?? "no SLO" },
     {
       key: "today",
       icon: "server",

@@ -67,6 +67,30 @@ describe("a placement", () => {
     expect(screen.queryByText("What if", { selector: ".badge" })).toBeNull();
   });
 
+  it("shows what is promised of the mean, alone or beside the percentile", async () => {
+    const { contract } = outcome();
+    const promised = (slo_p99_s: number | null) => {
+      const both = { slo_p99_s, slo_mean_s: 0.0005 };
+      const change = { mean_s: 0.00021, contract: { ...contract, ...both } };
+      return answersOf(placementDetail({ ...both, outcome: outcome(change) }));
+    };
+    serve(promised(null));
+    const { unmount } = open();
+    expect(await screen.findByText("SLO mean 0.50 ms")).toBeInTheDocument();
+    const chart = () => panel("Delay at p99 against number of brokers");
+    expect(chart().getByText(/are the fewest that stay under 0.50 ms on average: /)).toBeVisible();
+    expect(
+      figure("p99, predicted").getByText("mean 0.21 ms; SLO 0.50 ms on average"),
+    ).toBeInTheDocument();
+    unmount();
+    serve(promised(0.001));
+    open();
+    expect(await screen.findByText("SLO p99 1.00 ms, mean 0.50 ms")).toBeInTheDocument();
+    expect(
+      chart().getByText(/are the fewest that stay under 1.00 ms and 0.50 ms on average: /),
+    ).toBeVisible();
+  });
+
   it("adds up the brokers' parts, and names who waits for whole tokens", async () => {
     const { shares } = outcome();
     const thin = shares.map((one) =>

@@ -63,7 +63,12 @@ const columnsOf = (system: string): Column<Placement>[] => [
     title: "SLO",
     unit: "ms",
     number: true,
-    cell: (row) => <span className="faint">{ms(row.slo_p99_s)}</span>,
+    cell: ({ slo_p99_s: p99, slo_mean_s: mean }) => (
+      <span className="faint">
+        {p99 === null && mean !== null ? "" : ms(p99)}
+        {mean === null ? "" : `${p99 === null ? "" : ", "}mean ${ms(mean)}`}
+      </span>
+    ),
   },
   { key: "meets", title: "Against it", cell: (row) => <SloBadge meets={row.meets} /> },
   {

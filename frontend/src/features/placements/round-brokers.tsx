@@ -1,4 +1,5 @@
 /** What one round measured at each broker: delays beside what was predicted, and the speeds that they show. */
+import { Interval, meanColumns } from "./round-means";
 import { delay } from "./sentences";
 import { adviceOn, causeText, intervalText, longText, VerdictBadge } from "./verdicts";
 
@@ -52,17 +53,6 @@ export function Band({
   );
 }
 
-/** "0.62 to 0.77", with the unit in the head of the column. */
-export function Interval({ low, high, scale }: { low: number; high: number | null; scale: Scale }) {
-  return high === null ? (
-    <span title="Too little is measured to bound it.">from {scale.text(low)}</span>
-  ) : (
-    <>
-      {scale.text(low)} to {scale.text(high)}
-    </>
-  );
-}
-
 function Speed({ row }: { row: MeasuredBroker }) {
   const { speed_before_per_s: before, speed_per_s: speed, fitted } = row;
   if (before === null || speed === null) return unknown;
@@ -89,7 +79,8 @@ function Processing({ row, scale }: { row: MeasuredBroker; scale: Scale }) {
   return <span title={`95 % interval: ${intervalText(low, high)}`}>{scale.text(p99)}</span>;
 }
 
-function columnsOf(rows: readonly MeasuredBroker[], slo: number | null): Column<MeasuredBroker>[] {
+function columnsOf(round: Round, rows: readonly MeasuredBroker[]): Column<MeasuredBroker>[] {
+  const { slo_p99_s: slo } = round;
   const scale = delayScale(
     rows.flatMap((row) => [row.predicted_p99_s, row.p99_s, row.low_s, row.processing_p99_s]),
   );
@@ -156,6 +147,7 @@ function columnsOf(rows: readonly MeasuredBroker[], slo: number | null): Column<
       number: true,
       cell: (row) => <Processing row={row} scale={scale} />,
     },
+    ...meanColumns([round], rows, (row) => row),
     {
       key: "verdict",
       title: "Verdict",
@@ -175,14 +167,15 @@ function columnsOf(rows: readonly MeasuredBroker[], slo: number | null): Column<
   ];
 }
 
-export function RoundBrokers({ round: { name, measured, slo_p99_s: slo } }: { round: Round }) {
+export function RoundBrokers({ round }: { round: Round }) {
+  const { name, measured } = round;
   if (measured === null) return null;
   const advice = adviceOn(measured);
   return (
     <div className="roundbrokers">
       <DataTable
         label={`Brokers under ${name}`}
-        columns={columnsOf(measured.brokers, slo)}
+        columns={columnsOf(round, measured.brokers)}
         rows={measured.brokers}
         rowKey={(row) => row.broker}
       />

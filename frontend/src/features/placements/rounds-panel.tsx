@@ -6,9 +6,10 @@ import { Link } from "react-router";
 import { placementsAt } from "./addresses";
 import { mayPlaceAgain } from "./outcome";
 import { PlaceAgain } from "./place-again";
-import { Band, bandEnd, Interval, RoundBrokers } from "./round-brokers";
-import { delay } from "./sentences";
-import { causeText, decidingOf, longText, VerdictBadge } from "./verdicts";
+import { Band, bandEnd, RoundBrokers } from "./round-brokers";
+import { Interval, meanColumns } from "./round-means";
+import { sloText } from "./sentences";
+import { causeText, decidingOf, longText, missesMeanAlone, VerdictBadge } from "./verdicts";
 
 import { roundsQuery, type PlacementDetail, type Round, type Rounds } from "@/api/placements";
 import { DataTable, type Column } from "@/components/ui/data-table";
@@ -48,6 +49,7 @@ function Verdict({ round }: { round: Round }) {
       <VerdictBadge verdict={verdict} />{" "}
       <span className="muted">
         at {verdict === "kept" ? "every broker" : broker}
+        {missesMeanAlone(deciding, round) ? " on average" : ""}
         {why === null ? "" : `, ${why}`}
       </span>
     </>
@@ -151,6 +153,10 @@ function columnsOf(
         return one === null ? null : <Band row={one} slo={row.slo_p99_s} end={end} />;
       },
     },
+    ...meanColumns(rounds, rounds, (row) => ({
+      ...decides(row),
+      predicted_mean_s: row.predicted_mean_s,
+    })),
     { key: "verdict", title: "Verdict", cell: (row) => <Verdict round={row} /> },
     {
       key: "when",
@@ -231,11 +237,12 @@ function RoundsTable({ placement, rounds }: { placement: PlacementDetail; rounds
 
 export function RoundsPanel({ placement }: { placement: PlacementDetail }) {
   const rounds = useQuery(roundsQuery(placement.id));
-  const { topic_name: topic, slo_p99_s: slo } = placement;
+  const { topic_name: topic } = placement;
+  const slo = sloText(placement);
   return (
     <Panel
       title="Measured and placed again"
-      sub={`rounds of ${topic}${slo === null ? "" : `, SLO p99 ${delay(slo)}`}`}
+      sub={`rounds of ${topic}${slo === null ? "" : `, ${slo}`}`}
       right={rounds.data ? <PlaceAgain placement={placement} rounds={rounds.data} /> : undefined}
       className="wrapheads"
       flush

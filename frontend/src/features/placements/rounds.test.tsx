@@ -143,6 +143,43 @@ describe("rounds", () => {
     expect(screen.queryByRole("table", { name: "Brokers under L-3" })).toBeNull();
   });
 
+  it("show the mean of each broker where something is promised of it", async () => {
+    const mean = { mean_s: 0.00062, mean_low_s: 0.00058, mean_high_s: 0.00066 };
+    const one = round({
+      ...{ is_in_force: true, slo_mean_s: 0.0005, predicted_mean_s: 0.00031 },
+      measured: measured(
+        measuredBroker({
+          ...{ ...mean, predicted_mean_s: 0.0003, verdict: "missed", cause: "processing" },
+        }),
+        measuredBroker({
+          ...{ broker: "q-8", mean_s: 0.0004, mean_low_s: 0.00038, mean_high_s: null },
+          ...{ predicted_mean_s: 0.00032, p99_s: 0.0007, verdict: "inconclusive" },
+        }),
+      ),
+    });
+    serve(answers({ ...TWO, results: [one] }, { ...MAY, slo_mean_s: 0.0005 }));
+    open();
+    expect(cells(await table("Rounds"), /L-4/)).toMatchObject({
+      ...{ "mean predictedms": "0.31", "mean measuredms": "0.62", measuredms: "0.69" },
+      ...{ "95 % of the meanms": "0.58 to 0.66" },
+      Verdict: "Missed at q-6 on average, mostly processing",
+    });
+    const brokers = await table("Brokers under L-4");
+    expect(cells(brokers, /q-8/)).toMatchObject({
+      ...{ "mean predictedms": "0.32", "mean measuredms": "0.40" },
+      "95 % of the meanms": "from 0.38",
+    });
+    expect((await panel()).getByText(/SLO p99 1.00 ms, mean 0.50 ms$/)).toBeInTheDocument();
+  });
+
+  it("leave the mean out where nothing is promised of it", async () => {
+    serve(answers(TWO));
+    open();
+    const all = await table("Rounds");
+    expect(all.queryByRole("columnheader", { name: /mean/ })).toBeNull();
+    expect(all.getByText("at q-6, mostly processing")).toBeInTheDocument();
+  });
+
   it("say what to do while nothing is in force", async () => {
     serve(answers(rounds()));
     open();

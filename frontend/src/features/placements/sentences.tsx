@@ -1,13 +1,31 @@
 /** What becomes of publishers, whether and why this many brokers, and what would make the split free: the words with their numbers. */
 import { chosenOf, headroomOf } from "./outcome";
 
-import type { Outcome, PartMode, SplitOption } from "@/api/placements";
+import type { Outcome, PartMode, Promised, SplitOption } from "@/api/placements";
 import { Badge } from "@/components/ui/state-badge";
 import { countText, delayText, fixed, percentText, significant } from "@/lib/numbers";
 
 export function delay(seconds: number | null): string {
   const { text, unit } = delayText(seconds);
   return seconds === null ? "no bound" : `${text} ${unit}`;
+}
+
+/** What the topic is promised: "1.00 ms", "0.50 ms on average", or both; null: nothing. */
+export function promiseText({ slo_p99_s: p99, slo_mean_s: mean = null }: Promised): string | null {
+  const each = [
+    ...(p99 === null ? [] : [delay(p99)]),
+    ...(mean === null ? [] : [`${delay(mean)} on average`]),
+  ];
+  return each.length > 0 ? each.join(" and ") : null;
+}
+
+/** The same with the name of each: "SLO p99 1.00 ms, mean 0.50 ms". */
+export function sloText({ slo_p99_s: p99, slo_mean_s: mean = null }: Promised): string | null {
+  const each = [
+    ...(p99 === null ? [] : [`p99 ${delay(p99)}`]),
+    ...(mean === null ? [] : [`mean ${delay(mean)}`]),
+  ];
+  return each.length > 0 ? `SLO ${each.join(", ")}` : null;
 }
 
 const parts = ({ processing_p99_s: processing, penalty_s: penalty }: SplitOption) =>
@@ -42,7 +60,7 @@ export function Why({ outcome }: { outcome: Outcome }) {
   const one = chosenOf(outcome);
   if (!one) return null;
   const { curve, contract } = outcome;
-  const slo = contract.slo_p99_s;
+  const slo = promiseText(contract);
   const fitting = curve.filter(({ fits }) => fits);
   const meeting = curve.filter(({ meets }) => meets === true);
   const last = fitting.at(-1);
@@ -55,7 +73,7 @@ export function Why({ outcome }: { outcome: Outcome }) {
       {one.p99_s === null ? (
         <>
           With {bold} the delay grows without bound
-          {meeting[0] ? `; ${brokers(meeting[0].brokers)} would keep it under ${delay(slo)}` : ""}.
+          {meeting[0] ? `; ${brokers(meeting[0].brokers)} would keep it under ${slo}` : ""}.
         </>
       ) : slo === null ? (
         <>
@@ -69,21 +87,21 @@ export function Why({ outcome }: { outcome: Outcome }) {
         <>
           {bold}{" "}
           {meeting[0] === one
-            ? `${is} the fewest that ${one.brokers === 1 ? "stays" : "stay"} under ${delay(slo)}`
+            ? `${is} the fewest that ${one.brokers === 1 ? "stays" : "stay"} under ${slo}`
             : one.moved === 0
-              ? `${one.brokers === 1 ? "stays" : "stay"} under ${delay(slo)} and no publisher has to move`
-              : `${one.brokers === 1 ? "stays" : "stay"} under ${delay(slo)}, as ${brokers(meeting[0]?.brokers ?? 0)} would`}
+              ? `${one.brokers === 1 ? "stays" : "stay"} under ${slo} and no publisher has to move`
+              : `${one.brokers === 1 ? "stays" : "stay"} under ${slo}, as ${brokers(meeting[0]?.brokers ?? 0)} would`}
           : {parts(one)}.
         </>
       ) : meeting[0] ? (
         <>
-          {bold} {one.brokers === 1 ? "misses" : "miss"} {delay(slo)} with {parts(one)};{" "}
+          {bold} {one.brokers === 1 ? "misses" : "miss"} {slo} with {parts(one)};{" "}
           {brokers(meeting[0].brokers)} would meet it.
         </>
       ) : (
         <>
-          No number of brokers stays under {delay(slo)}; {bold}{" "}
-          {one.brokers === 1 ? "comes" : "come"} closest with {parts(one)}.
+          No number of brokers stays under {slo}; {bold} {one.brokers === 1 ? "comes" : "come"}{" "}
+          closest with {parts(one)}.
         </>
       )}
     </>

@@ -1,9 +1,9 @@
 /** What was measured against the objective: which broker decides, the badge, and why in words. */
 import { delay } from "./sentences";
 
-import type { Measured, MeasuredBroker, Verdict } from "@/api/placements";
+import type { Measured, MeasuredBroker, Promised, Verdict } from "@/api/placements";
 import { Badge } from "@/components/ui/state-badge";
-import { durationText, fixed } from "@/lib/numbers";
+import { durationText, fixed, type Maybe } from "@/lib/numbers";
 
 /** The worse a verdict, the sooner it decides. */
 const WORST_FIRST: readonly Verdict[] = ["missed", "inconclusive", "kept", null];
@@ -13,6 +13,15 @@ export function decidingOf({ brokers }: Measured): MeasuredBroker | null {
   const rank = ({ verdict }: MeasuredBroker) => WORST_FIRST.indexOf(verdict);
   const [worst] = [...brokers].sort((a, b) => rank(a) - rank(b) || b.p99_s - a.p99_s);
   return worst ?? null;
+}
+
+/** Whether the mean alone was missed: then the percentile of the row says nothing of why. */
+export function missesMeanAlone(
+  row: MeasuredBroker,
+  { slo_p99_s: p99, slo_mean_s: mean }: Promised,
+) {
+  const isBeyond = (low: Maybe, slo: Maybe) => (low ?? 0) > (slo ?? Infinity);
+  return row.verdict === "missed" && isBeyond(row.mean_low_s, mean) && !isBeyond(row.low_s, p99);
 }
 
 /** "26 min" */
