@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from agent.drivers.base import ClassAdmission, Room, Stats
-from agent.profile import Profile
+from agent.profile import Profile, ProfileKey
 from agent.telemetry import Counters, Meter
 from apps.telemetry.domain.payload import telemetry_checked
 from weir.queueing.counting_bucket import CountingBucket
@@ -86,8 +86,13 @@ def profiled(profile: Profile, now: float) -> dict[str, float]:
 
 
 def test_a_profile_is_reported_and_taken_as_far_as_it_is_bounded() -> None:
-    profile = Profile(TokenBucket(rate_per_s=10.0, burst=2.0, now=50.0), 50.0)
-    assert profiled(profile, 51.0) == {"profile_s": 1.0, "profile_messages": 0}
+    profile = Profile(
+        ProfileKey(rate_per_s=10.0, size=2.0, publishers=("p", "q"), is_settled=True),
+        TokenBucket(rate_per_s=10.0, burst=2.0, now=50.0),
+        50.0,
+    )
+    part = {"profile_rate_per_s": 10.0, "profile_size": 2.0, "profile_publishers": 2}
+    assert profiled(profile, 51.0) == {"profile_s": 1.0, "profile_messages": 0, **part}
 
     def leave(at: float, *arrived_at: float) -> None:
         profile.count(at, arrived_at, Piece.of(at, arrived_at))
@@ -98,6 +103,7 @@ def test_a_profile_is_reported_and_taken_as_far_as_it_is_bounded() -> None:
     assert profiled(profile, 61.0) == {
         "profile_s": 11.0,
         "profile_messages": 3,
+        **part,
         "profile_mean_s": pytest.approx(0.05),
         "profile_mean_low_s": 0.0,
         "profile_independent": 0.0,
@@ -119,14 +125,19 @@ def test_a_profile_is_reported_and_taken_as_far_as_it_is_bounded() -> None:
 
 
 def test_what_a_gate_held_back_while_it_was_shut_is_no_part_of_the_profile() -> None:
-    profile = Profile(TokenBucket(rate_per_s=10.0, burst=1.0, now=0.0), 0.0)
+    key = ProfileKey(rate_per_s=10.0, size=1.0, publishers=None, is_settled=True)
+    profile = Profile(key, TokenBucket(rate_per_s=10.0, burst=1.0, now=0.0), 0.0)
     profile.opened(5.0)
-    early, later = [4.0, 4.5, 4.9], [5.0, 5.1]
-    profile.count(5.3, [*early, *later], Piece.of(5.3, [*early, *later]))
+    early, later = [4.0, 4.5, 4.9], [5.0, 5.1, 5.8, 5.85]
+    profile.count(6.0, [*early, *later], Piece.of(6.0, [*early, *later]))
+    # Those of before take the tokens of 5.0, 5.1 and 5.2, so that two more wait for theirs until
+    # 5.4; the first that finds one is that of 5.8.
     assert profile.whole.messages == profile.own.messages == 2
-    assert profile.whole.longest_s == pytest.approx(0.3)
-    # Those before them take the tokens of 5.0, 5.1 and 5.2, so that they may go at 5.3 and 5.4.
-    assert profile.own.longest_s == pytest.approx(0.0, abs=1e-9)
+    assert profile.whole.longest_s == pytest.approx(0.2)
+    assert profile.own.longest_s == pytest.approx(0.2)
+    assert profile.began_at == 5.8
+    profile.count(6.4, [6.4], Piece.of(6.4, [6.4]))
+    assert profile.whole.messages == 3
 
 
 def test_a_flow_without_backlog_was_offered_what_passed() -> None:

@@ -164,6 +164,8 @@ def report(streets: Streets, broker: str, **flow: float) -> None:
     agent = Agent.objects.filter(broker=row).first() or agent_enrol(broker=row, actor=None)[0]
     if not agent.incarnation:
         agent = agent_session(agent=agent, introduction=HERE)
+    if "profile_s" in flow:
+        flow = {**profiled_part(streets, broker), **flow}
     telemetry = telemetry_checked({"flows": {streets.topic.name: flow}})
     with transaction.atomic():
         agent_report(
@@ -173,6 +175,18 @@ def report(streets: Streets, broker: str, **flow: float) -> None:
             observed=None,
             telemetry=telemetry,
         )
+
+
+def profiled_part(streets: Streets, broker: str) -> dict[str, float]:
+    """What an agent says of the part and the list that its profile is of."""
+    rows = Setting.objects.filter(system=streets.system, target__broker=broker)
+    values = dict(rows.values_list("kind", "in_force"))
+    if (part := values.get("set_bucket")) is None:
+        return {}
+    members = {"profile_rate_per_s": part["rate_per_s"], "profile_size": part["size"]}
+    if (names := values.get("assign_publishers")) is not None:
+        members["profile_publishers"] = len(names["publishers"])
+    return members
 
 
 def profile(

@@ -45,7 +45,7 @@ from weir.queueing.broker_delay import processing
 from weir.queueing.simulated_broker import Senders, SimulatedBroker, simulated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -65,6 +65,9 @@ FASTEST = 100.0
 
 LEAST_GAP = 1e-3
 """Of what is sent: a broker that is hardly faster than that is as slow as can be measured."""
+
+SATURATED = 0.98
+"""Of the tokens that flow in: a part that lets as much pass is asked for more than it has."""
 
 RESOLUTION = 1e-9
 """Of the logarithm of a speed."""
@@ -151,7 +154,10 @@ def verdicts(problem: PlacementProblem, fit: PlacementProblem | None = None) -> 
     Explained placement); `fit`: the problem with the speeds fitted, None leaves them out."""
     before = fitted(replace(problem, measured={}, measured_of=None))
     today, objectives = problem.publishers.today, problem.contract.objectives
-    counts = np.bincount(today[today != NOWHERE], minlength=len(problem.brokers))
+    served = today != NOWHERE
+    counts = np.bincount(today[served], minlength=len(problem.brokers))
+    carried = np.bincount(today[served], problem.loads()[served], len(problem.brokers))
+    tokens = problem.contract.token_rate_per_s / (float(carried.sum()) or math.inf)
     as_it_is = option_of_today(before)
     rows = []
     for at, measured in sorted(problem.measured.items()):
@@ -162,6 +168,8 @@ def verdicts(problem: PlacementProblem, fit: PlacementProblem | None = None) -> 
             measured,
             objectives,
             publishers=int(counts[at]),
+            expected_rate_per_s=float(carried[at]),
+            token_rate_per_s=tokens * float(carried[at]),
             predicted=as_it_is.by_broker[at],
         )
         if fit is not None:
@@ -183,17 +191,22 @@ def judged(
     objectives: Objectives,
     *,
     publishers: int,
+    expected_rate_per_s: float,
+    token_rate_per_s: float,
     predicted: Delays,
 ) -> dict[str, Any]:
     """Return what was measured at one broker beside what was predicted, as plain data; without
     speeds, which take a fit."""
     delay, own = measured.delay, measured.processing
-    verdict = verdict_of(measured, objectives)
+    verdict, rate_per_s = verdict_of(measured, objectives), measured.messages / measured.seconds
     missed_by = "processing" if by_processing(measured) else "tokens"
+    if missed_by == "tokens" and rate_per_s >= SATURATED * token_rate_per_s:
+        missed_by = "rate"
     return {
         "broker": broker,
         "publishers": publishers,
-        "rate_per_s": measured.messages / measured.seconds,
+        "rate_per_s": rate_per_s,
+        "expected_rate_per_s": expected_rate_per_s,
         "messages": measured.messages,
         "seconds": measured.seconds,
         "predicted_p99_s": predicted.p99_s,
@@ -213,6 +226,23 @@ def judged(
         "speed_per_s": None,
         "fitted": None,
     }
+
+
+def delays_of(row: Mapping[str, Any]) -> MeasuredDelays:
+    """Return what was measured of a row that `judged` gave."""
+    return MeasuredDelays(
+        messages=row["messages"],
+        seconds=row["seconds"],
+        delay=Percentile(value_s=row["p99_s"], low_s=row["low_s"], high_s=row["high_s"]),
+        processing=Percentile(
+            value_s=row["processing_p99_s"],
+            low_s=row["processing_low_s"],
+            high_s=row["processing_high_s"],
+        ),
+        mean_s=row.get("mean_s"),
+        mean_low_s=row.get("mean_low_s"),
+        mean_high_s=row.get("mean_high_s"),
+    )
 
 
 def by_processing(measured: MeasuredDelays) -> bool:
@@ -277,13 +307,14 @@ def choice(
     """Return which placement to take: the one with the fewest moves, one of the curve, or one whose
     brokers have unequal parts.
 
-    Where speeds were measured it is the first that keeps WITHIN of the objective at every broker;
-    without them, and where none does, the first that keeps the objective over all messages, or the
+    Where something was measured it is the first that keeps WITHIN of the objective at every broker;
+    else, and where none does, the first that keeps the objective over all messages, or the
     best. `problem` has the speeds fitted. Once `go_on()` is False no unequal parts are looked for.
     """
     objectives = problem.contract.objectives
     kept = option_with_needed_moves(problem, seed=seed) if stay else None
-    if objectives and any(broker.speed_per_s is not None for broker in problem.brokers):
+    learned = bool(problem.measured) or any(b.speed_per_s is not None for b in problem.brokers)
+    if objectives and learned:
         for each in [*([] if kept is None else [kept]), *curve]:
             if _keeps_everywhere(problem, each):
                 return each

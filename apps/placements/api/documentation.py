@@ -29,6 +29,7 @@ MEANINGS = {
     },
     "MeasuredCauseEnum": {
         "processing": "The broker is slower than its publishers need.",
+        "rate": "More is sent than the tokens of the broker's part that flow in.",
         "tokens": "Messages wait for tokens of the broker's part of the bucket.",
     },
     "MeasuredVerdictEnum": {

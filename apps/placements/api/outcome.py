@@ -9,7 +9,7 @@ from apps.common.api.fields import choices
 
 OUTCOME_STATUSES = choices("solved", "infeasible")
 VERDICTS = choices("kept", "missed", "inconclusive")
-CAUSES = choices("processing", "tokens")
+CAUSES = choices("processing", "rate", "tokens")
 UNBOUNDED = "null: it grows without bound"
 P99 = f"What 1 % of the messages wait longer than, in token bucket and queue, s; {UNBOUNDED}."
 PROCESSING = f"The same without any token bucket, s; {UNBOUNDED}."
@@ -129,6 +129,9 @@ class MeasuredBrokerSerializer(serializers.Serializer[dict[str, Any]]):
     broker = serializers.CharField()
     publishers = serializers.IntegerField(help_text="Publishers of the topic that it served.")
     rate_per_s = serializers.FloatField(help_text="Messages over seconds.")
+    expected_rate_per_s = serializers.FloatField(
+        help_text="What its publishers send by the model that the placement was made of, msg/s."
+    )
     messages = serializers.IntegerField(help_text="Messages that were measured.")
     seconds = serializers.FloatField(help_text="For how long, s.")
     predicted_p99_s = _seconds(f"What the placement had predicted, s; {UNBOUNDED}.")

@@ -138,17 +138,30 @@ def brokers_used(outcome: Mapping[str, Any]) -> int:
 
 
 def not_in_force(
-    name: str, *, flow: str, counted_only: bool, others: bool, instead: str | None
+    name: str,
+    *,
+    flow: str,
+    counted_only: bool,
+    others: bool,
+    instead: str | None,
+    is_stale: bool,
 ) -> str:
     """Return why nothing is measured of a placement, and what to do.
 
     `counted_only`: its parts are in force, and only counted. `others`: its parts are in force, and
     brokers let in other publishers. `instead`: the placement of the same line that is in force.
+    `is_stale`: the model has changed since, so that it cannot be planned any more.
     """
     if instead:
         return (
             f"{instead}, made by what was measured before, is in force, not {name}. Place "
             f"{instead} again."
+        )
+    if is_stale:
+        return (
+            f"{name} is not in force, and the model has changed since it was computed. Place "
+            f"{flow} again, plan that and execute the plan; what messages take at each broker is "
+            "measured from then on."
         )
     if counted_only:
         return (
@@ -200,7 +213,7 @@ def _how_long(messages: int, rate_per_s: float) -> str:
     """Return for how much longer to measure at least."""
     missing = LEAST_MESSAGES - messages
     if missing <= 0:
-        return "Its messages come in clusters, which say less than as many single ones. Measure on."
+        return "What they take still changes too much from one minute to the next. Measure on."
     return (
         f"It takes {LEAST_MESSAGES:,} messages at least: measure for "
         f"{duration(math.ceil(missing / rate_per_s))} more, longer where they come in clusters."

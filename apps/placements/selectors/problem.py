@@ -82,7 +82,7 @@ def placement_problem(
     drained = _drained({broker.pk for broker in drained_brokers}, brokers)
     _check_pins(senders, rates, drained)
     allocated = _allocated(system, topic, lists)
-    targets = _targets(topic)
+    targets = targets_of(topic)
     plain = {
         "topic": {
             "id": topic.name,
@@ -276,7 +276,7 @@ def _allocated(
     return {name: float(rate) for name, rate in rates.items()}
 
 
-def _targets(topic: Topic) -> dict[str, float]:
+def targets_of(topic: Topic) -> dict[str, float]:
     """Return the smallest target of each delay that something is promised of."""
     slos = Slo.objects.filter(
         topic=topic, quantity__in=(Quantity.DELAY_P99_S, Quantity.DELAY_MEAN_S)

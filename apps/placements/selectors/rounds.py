@@ -14,12 +14,14 @@ from uuid import UUID
 
 from django.db.models.fields.json import KeyTransform
 
+from apps.catalog.models import Quantity
 from apps.executions.models import Setting
 from apps.placements.domain.sentences import not_in_force
 from apps.placements.models import Placement
 from apps.placements.selectors.lists import assignments_of, lists_in_force
 from apps.placements.selectors.parts import parts_in_force, parts_of
-from apps.placements.selectors.profiles import Profile, profile_of
+from apps.placements.selectors.problem import targets_of
+from apps.placements.selectors.profiles import PartInForce, Profile, profile_of
 from weir.actions import SettingKey
 from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.set_bucket import KIND as BUCKET
@@ -27,12 +29,15 @@ from weir.model.placement import MeasuredDelays, Objectives
 from weir.model.plan import Value
 from weir.placement.handover import Names, Part, part_steps
 from weir.placement.options import Delays
-from weir.placement.profiling import judged, meets_measured
+from weir.placement.profiling import delays_of, judged, meets_measured
 
 COLUMNS = (
     *("round", "created_at", "brokers", "moved", "topic_name"),
     *("p99_s", "mean_s", "slo_p99_s", "slo_mean_s"),
 )
+
+FITTED = ("speed_before_per_s", "speed_per_s", "fitted")
+"""What is known of a broker once a placement was made by what was measured there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +117,32 @@ class Rounds:
         if self.in_force is None:
             return Profile()
         now = self.in_force
-        brokers = [share["broker"] for share in now.serving]
-        return profile_of(self._placement.system, now.topic_name, brokers, now.objectives)
+        lists = self._lists(now.topic_name)
+        parts = {
+            share["broker"]: PartInForce(
+                rate_per_s=share["token_rate_per_s"],
+                size=share["bucket"],
+                publishers=len(lists[share["broker"]]) if share["broker"] in lists else None,
+            )
+            for share in now.serving
+        }
+        return profile_of(self._placement.system, now.topic_name, parts, self.objectives_now)
+
+    @cached_property
+    def objectives_now(self) -> Objectives:
+        """Return what the topic is promised now; what it was promised where it was deleted."""
+        topic = self._placement.topic
+        if topic is None:
+            return self.own.objectives
+        targets = targets_of(topic)
+        return Objectives(
+            p99_s=targets.get(Quantity.DELAY_P99_S), mean_s=targets.get(Quantity.DELAY_MEAN_S)
+        )
+
+    def objectives_of(self, each: Round) -> Objectives:
+        """Return what one placement of the line is judged by: what is promised now where it is in
+        force, else what was promised when it was made."""
+        return self.objectives_now if each is self.in_force else each.objectives
 
     @property
     def speeds_per_s(self) -> dict[str, float]:
@@ -149,6 +178,8 @@ class Rounds:
             counted_only=not part_steps(parts, parts_of(own.shares, count_only=True)),
             others=not part_steps(parts, parts_of(own.shares)),
             instead=None if now is None else now.name,
+            is_stale=self._placement.run.snapshot.model_version
+            != self._placement.system.model_version,
         )
 
     @property
@@ -159,10 +190,17 @@ class Rounds:
     def measured_of(self, each: Round) -> Mapping[str, Any] | None:
         """Return what was measured of one placement of the line: now where it is in force, else
         what the next one was made by."""
+        objectives = self.objectives_of(each)
         if each is self.in_force and self.profile.delays:
-            return _measured_now(each, self.profile.delays)
+            return _judged(each, objectives, self.profile.delays)
         at = self.line.index(each) + 1
-        return self.line[at].measured if at < len(self.line) else None
+        after = self.line[at].measured if at < len(self.line) else None
+        if after is None:
+            return None
+        # The next one may have been made for other objectives, and by another contract.
+        frozen = {row["broker"]: row for row in after["brokers"]}
+        delays = {broker: delays_of(row) for broker, row in frozen.items()}
+        return _judged(each, objectives, delays, fits=frozen)
 
     def _is_in_force(self, each: Round) -> bool:
         """Return whether brokers enforce its parts and, where lists are in force, let in whom it
@@ -210,8 +248,8 @@ def rounds_of(placement: Placement) -> dict[str, Any]:
             "moved": each.moved,
             "predicted_p99_s": each.p99_s,
             "predicted_mean_s": each.mean_s,
-            "slo_p99_s": each.slo_p99_s,
-            "slo_mean_s": each.slo_mean_s,
+            "slo_p99_s": rounds.objectives_of(each).p99_s,
+            "slo_mean_s": rounds.objectives_of(each).mean_s,
             "is_in_force": each is rounds.in_force,
             "measured": rounds.measured_of(each),
         }
@@ -239,24 +277,35 @@ def _differ(before: Round, after: Round) -> bool:
     return after.moved > 0 or parts_of(before.shares) != parts_of(after.shares)
 
 
-def _measured_now(each: Round, delays: Mapping[str, MeasuredDelays]) -> dict[str, Any]:
-    """Return what is measured of the placement in force, judged as the kernel judges it; speeds are
-    fitted only when it is placed again."""
-    if each.slo_mean_s is None:
+def _judged(
+    each: Round,
+    objectives: Objectives,
+    delays: Mapping[str, MeasuredDelays],
+    fits: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Return what was measured of a placement, judged as the kernel judges it; `fits`: what was
+    fitted to that by broker, None while it is still measured."""
+    if objectives.mean_s is None:
         # As it is frozen where it is placed again.
         delays = {name: row.without_mean() for name, row in delays.items()}
-    rows = [
-        judged(
-            share["broker"],
-            delays[share["broker"]],
-            each.objectives,
+    rows = []
+    for share in each.serving:
+        broker = share["broker"]
+        if broker not in delays:
+            continue
+        row = judged(
+            broker,
+            delays[broker],
+            objectives,
             publishers=share["publishers"],
+            expected_rate_per_s=share["rate_per_s"],
+            token_rate_per_s=share["token_rate_per_s"],
             # Placements that are older than the mean have none.
             predicted=Delays(p99_s=share["p99_s"], mean_s=share.get("mean_s")),
         )
-        for share in each.serving
-        if share["broker"] in delays
-    ]
+        if fits is not None:
+            row |= {name: fits[broker][name] for name in FITTED}
+        rows.append(row)
     all_measured = len(rows) == len(each.serving)
     return {
         "of": str(each.id),

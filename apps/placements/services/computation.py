@@ -19,7 +19,6 @@ from apps.systems.models import System
 from apps.topology.models import Broker
 from weir import __version__
 from weir.codec.placement import placement_bytes, placement_from_json
-from weir.model.placement import Objectives
 from weir.placement import DEFAULT as DEFAULT_METHOD
 from weir.placement import placer
 
@@ -44,7 +43,7 @@ def freeze(
     params_of(placer, method, parameters or {})
     former = None if measured_of is None else _former(measured_of)
     problem = placement_problem(system, topic, drained_brokers, former)
-    promised = Objectives() if measured_of is None else measured_of.objectives
+    promised = problem.contract.objectives
     if former is not None and not any(row.is_enough(promised) for row in problem.measured.values()):
         raise Conflict(
             "not_measured",

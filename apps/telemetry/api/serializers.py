@@ -239,7 +239,14 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
     profile_messages = serializers.FloatField(
         required=False,
         help_text="Messages that arrived since then, while the gate was open, and left through it; "
-        "where there are none only this and the time are there.",
+        "where there are none only this, the time, the part and the list are there.",
+    )
+    profile_rate_per_s = serializers.FloatField(
+        required=False, help_text="Tokens per second of the part that the profile is of."
+    )
+    profile_size = serializers.FloatField(required=False, help_text="Tokens that this part holds.")
+    profile_publishers = serializers.FloatField(
+        required=False, help_text="Publishers in its list; absent where it has none."
     )
     profile_mean_s = serializers.FloatField(
         required=False, help_text="Their mean wait, from their arrival at the broker."

@@ -17,6 +17,7 @@ FLOW = (
     *("bucket_messages", "bucket_held", "bucket_p99_s", "bucket_longest_s"),
     *("wait_messages", "wait_p99_s", "wait_mean_s", "wait_longest_s"),
     *("profile_s", "profile_messages", "profile_independent"),
+    *("profile_rate_per_s", "profile_size", "profile_publishers"),
     *("profile_mean_s", "profile_mean_low_s", "profile_mean_high_s"),
     *("profile_p99_s", "profile_p99_low_s", "profile_p99_high_s"),
     *("profile_own_p99_s", "profile_own_p99_low_s", "profile_own_p99_high_s"),

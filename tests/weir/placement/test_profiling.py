@@ -223,12 +223,18 @@ def test_verdicts_say_what_the_intervals_do() -> None:
         given_,
         measured={
             0: measured(0.9e-3, width=0.05),
-            1: measured(0.4e-3, delay_s=2e-3),
+            1: measured(0.4e-3, delay_s=2e-3, messages=12_000),
             2: measured(0.98e-3),
             3: measured(5e-3),
         },
     )
     explained = verdicts(known)
+    # 200 messages a second, as its publishers send; with all tokens used up it is their rate.
+    assert [row["expected_rate_per_s"] for row in explained["brokers"]] == [200.0] * 3
+    most = given_.contract.token_rate_per_s / 3
+    full = measured(0.4e-3, delay_s=2e-3, messages=round(60 * most))
+    (row,) = verdicts(replace(known, measured={1: full}))["brokers"]
+    assert row["cause"] == "rate"
     assert (explained["of"], explained["meets"]) == ("L-3", False)
     # Nobody is at b3 any more.
     assert [(row["broker"], row["verdict"], row["cause"]) for row in explained["brokers"]] == [
