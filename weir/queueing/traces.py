@@ -52,6 +52,9 @@ utilisation of 0.9 was taken for conclusive because it had happened to see no lo
 MOST_CORRELATION = 0.4
 """Between neighbouring stretches: above it they are too short. Of independent ones 2 % are."""
 
+ALIKE = 1e-9
+"""Of a mean: values that differ by less differ by rounding alone."""
+
 
 @compiled
 def work_before(times: Any, rate: float, start: float, first: int, low: float, out: Any) -> float:
@@ -197,9 +200,11 @@ def mean_of(values: Floats, *, confidence: float = 0.95) -> Estimate:
     if np.isnan(values).any():
         raise InvalidProblem("values", "must be numbers")
     value, variance = float(values.mean()), float(values.var())
-    if count < 2 * STRETCHES or variance == 0.0:
-        alike = variance == 0.0 and count >= 2 * STRETCHES
-        low, high = float(values.min()), float(values.max())
+    alike = variance <= (ALIKE * value) ** 2
+    if count < 2 * STRETCHES or alike:
+        alike = alike and count >= 2 * STRETCHES
+        # The mean of values that are all alike may be none of them, by rounding.
+        low, high = min(value, float(values.min())), max(value, float(values.max()))
         independent = float(count) if alike else 0.0
         return Estimate(value=value, low=low, high=high, conclusive=alike, independent=independent)
     means = np.array([part.mean() for part in np.array_split(values, STRETCHES)])
@@ -211,8 +216,7 @@ def mean_of(values: Floats, *, confidence: float = 0.95) -> Estimate:
     reach = float(student.ppf(0.5 + confidence / 2.0, STRETCHES - 1))
     half = reach * wider * math.sqrt(spread)
     independent = min(float(count), variance / spread) if spread > 0 else float(count)
-    # Values that are all alike but for rounding have a mean that is none of them.
-    low, high = max(value - half, min(value, float(values.min()))), value + half
+    low, high = max(value - half, float(values.min())), value + half
     return Estimate(value=value, low=low, high=high, conclusive=conclusive, independent=independent)
 
 

@@ -52,6 +52,8 @@ MOST_STRETCHES = 32
 TAIL_EVENTS = 20.0
 MOST_CORRELATION = 0.4
 """What makes a percentile conclusive in `weir.queueing.traces`, which needs numpy."""
+ALIKE = 1e-9
+"""Of a mean: stretches that differ by less differ by rounding alone."""
 _NORMAL = 1.959963984540054
 """What 2.5 % of normal deviates exceed."""
 
@@ -269,7 +271,7 @@ class WaitRecord:
         middle_s = math.fsum(self._totals_s) / number
         around = [total_s - middle_s for total_s in self._totals_s]
         squares = math.fsum([one * one for one in around])
-        if not squares:
+        if squares <= number * (ALIKE * middle_s) ** 2:
             return mean_s, mean_s
         together = math.fsum([one * after for one, after in pairwise(around)]) / squares
         drifts = together >= MOST_CORRELATION

@@ -306,6 +306,22 @@ def test_a_missed_mean_alone_takes_publishers_away() -> None:
     assert again["moved"] > 0
 
 
+@pytest.mark.parametrize(
+    ("mean_s", "bounded", "stays"),
+    [(13.3e-3, True, True), (14.2e-3, True, False), (13.3e-3, False, False)],
+)
+def test_a_broker_stays_as_it_is_where_the_mean_was_measured_to_be_kept(
+    mean_s: float, bounded: bool, stays: bool
+) -> None:
+    """By the model it is 13 ms, more than 0.9 of the objective."""
+    given_ = topic(["b0"] * 60, [2_000.0] * 3, topic={"slo_p99_s": 1.0, "slo_mean_s": 13.5e-3})
+    queue = processing(max_rate_per_s=1_000.0, others_per_s=0.0, batches_per_s={BATCH: 60.0})
+    seen = measured(queue.quantile_s(0.99), messages=36_000)
+    known = replace(given_, measured={0: with_mean(seen, mean_s, bounded=bounded)})
+    assert ratio_at(fitted(known), 0, np.arange(60)) == pytest.approx(13.0 / 13.5, rel=0.02)
+    assert (explained_of(known, "srtm", {}, seed=0)["moved"] == 0) is stays
+
+
 def test_a_search_goes_by_the_objective_that_is_nearer_to_be_missed() -> None:
     percentile = topic([None] * 200, [2_500.0] * 6, topic={"slo_p99_s": 12e-3})
     both = replace(percentile, contract=replace(percentile.contract, slo_mean_s=1.0))
