@@ -6261,9 +6261,24 @@ export interface components {
             profile_s?: number;
             /**
              * Format: double
-             * @description Messages that arrived since then, while the gate was open, and left through it; where there are none only this and the time are there.
+             * @description Messages that arrived since then, while the gate was open, and left through it; where there are none only this, the time, the part and the list are there.
              */
             profile_messages?: number;
+            /**
+             * Format: double
+             * @description Tokens per second of the part that the profile is of.
+             */
+            profile_rate_per_s?: number;
+            /**
+             * Format: double
+             * @description Tokens that this part holds.
+             */
+            profile_size?: number;
+            /**
+             * Format: double
+             * @description Publishers in its list; absent where it has none.
+             */
+            profile_publishers?: number;
             /**
              * Format: double
              * @description Their mean wait, from their arrival at the broker.
@@ -6699,6 +6714,11 @@ export interface components {
              * @description Messages over seconds.
              */
             rate_per_s: number;
+            /**
+             * Format: double
+             * @description What its publishers send by the model that the placement was made of, msg/s.
+             */
+            expected_rate_per_s: number;
             /** @description Messages that were measured. */
             messages: number;
             /**
@@ -6780,10 +6800,11 @@ export interface components {
         };
         /**
          * @description - `processing`: The broker is slower than its publishers need.
+         *     - `rate`: More is sent than the tokens of the broker's part that flow in.
          *     - `tokens`: Messages wait for tokens of the broker's part of the bucket.
          * @enum {string}
          */
-        MeasuredCauseEnum: "processing" | "tokens";
+        MeasuredCauseEnum: "processing" | "rate" | "tokens";
         /** @description What was measured at the brokers of a placement while it was in force. */
         MeasuredPlacement: {
             /** @description The id of that placement. */

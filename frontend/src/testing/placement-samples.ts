@@ -230,6 +230,7 @@ export const measuredBroker = (change: Partial<MeasuredBroker> = {}): MeasuredBr
   broker: "q-6",
   publishers: 333,
   rate_per_s: 33_263,
+  expected_rate_per_s: 33_300,
   messages: 51_890_280,
   seconds: 1560,
   predicted_p99_s: 0.00065,

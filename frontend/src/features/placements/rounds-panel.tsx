@@ -120,7 +120,11 @@ function columnsOf(
       title: "p99 predicted",
       unit: scale.unit,
       number: true,
-      cell: (row) => (row.predicted_p99_s === null ? "no bound" : scale.text(row.predicted_p99_s)),
+      cell: (row) => {
+        // Of the broker whose measurement is beside it, not of all messages.
+        const { predicted_p99_s: predicted } = decides(row) ?? row;
+        return predicted === null ? "no bound" : scale.text(predicted);
+      },
     },
     {
       key: "p99",
@@ -168,13 +172,16 @@ function columnsOf(
 
 /** What was saved against the search of the paper, which halves the publishers of who misses. */
 function Saved({
-  rounds: { measured_rounds: measured, search_rounds: search },
+  rounds: { measured_rounds: measured, search_rounds: search, results },
 }: {
   rounds: Rounds;
 }) {
   if (measured === 0) return null;
   const so_far = `${countText(measured, "round")} measured.`;
-  if (search === null || search === 0) return <>{so_far}</>;
+  // Rounds are saved once they are over, and compared by speeds only where one was fitted.
+  const last = results.findLast((round) => round.measured !== null)?.measured;
+  const isFitted = results.some(({ measured: of }) => of?.brokers.some((one) => one.fitted));
+  if (search === null || search === 0 || last?.meets !== true || !isFitted) return <>{so_far}</>;
   const saved = search - measured;
   return (
     <>

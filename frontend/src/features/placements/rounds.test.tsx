@@ -53,6 +53,11 @@ const TWO = rounds({
   results: [FIRST, SECOND],
   ...{ can_place_again: true, because: "", measured_rounds: 2, search_rounds: 9 },
 });
+/** The second round ended it. */
+const KEPT = {
+  ...TWO,
+  results: [FIRST, round({ round: 2, is_in_force: true, measured: measured(measuredBroker()) })],
+};
 
 const answers = (body: Rounds, placement: object = MAY) => ({
   "GET /api/v1/session": ok(session()),
@@ -90,7 +95,7 @@ describe("rounds", () => {
     open();
     const all = await table("Rounds");
     expect(cells(all, /L-3/)).toMatchObject({
-      ...{ Brokers: "2", "p99 predictedms": "0.64", measuredms: "1.31" },
+      ...{ Brokers: "2", "p99 predictedms": "0.65", measuredms: "1.31" },
       ...{ "95 % intervalms": "1.24 to 1.42", Verdict: "Missed at q-6, mostly processing" },
     });
     // The unclear broker decides, not the one with the interval that is known.
@@ -105,9 +110,39 @@ describe("rounds", () => {
     expect(
       all.getByRole("img", { name: "1.31 ms, 1.24 ms to 1.42 ms, SLO 1.00 ms" }),
     ).toBeInTheDocument();
+    // It is not over yet.
     expect((await panel()).getByText(/2 rounds measured/)).toHaveTextContent(
+      /^2 rounds measured\.$/,
+    );
+  });
+
+  it("say what was saved once every broker keeps the objective", async () => {
+    serve(answers(KEPT));
+    open();
+    expect(await (await panel()).findByText(/2 rounds measured/)).toHaveTextContent(
       "2 rounds measured. By the speeds fitted, the search by halves that the paper describes would measure 9 rounds: 7 saved.",
     );
+  });
+
+  it("say that more is sent than tokens flow in, or than the model says", async () => {
+    const full = measuredBroker({
+      ...{ verdict: "missed", cause: "rate", rate_per_s: 24, expected_rate_per_s: 24.5 },
+      ...{ p99_s: 0.9, low_s: 0.8, high_s: null },
+    });
+    const other = measuredBroker({ broker: "q-8", rate_per_s: 15, expected_rate_per_s: 1 });
+    const body = measured(full, other);
+    serve(answers({ ...TWO, results: [round({ is_in_force: true, measured: body })] }));
+    open();
+    const shown = await panel();
+    expect(
+      await shown.findByText(/^Missed at q-6: more is sent than tokens flow in/),
+    ).toBeVisible();
+    expect(
+      shown.getByText(
+        "At q-8 15.00 msg/s were measured where the publishers' rates add up to 1.00 msg/s: correct these before the topic is placed again.",
+      ),
+    ).toBeVisible();
+    expect(shown.queryByText(/^At q-6/)).not.toBeInTheDocument();
   });
 
   it("have the brokers of the one in force open, and others by keyboard", async () => {
@@ -216,7 +251,8 @@ describe("rounds", () => {
   });
 
   it("count nothing as saved that the search would not measure either", async () => {
-    const only = { results: [SECOND], measured_rounds: 1 };
+    const one = measuredBroker({ speed_before_per_s: 80_000, speed_per_s: 90_000, fitted: true });
+    const only = { results: [round({ measured: measured(one) })], measured_rounds: 1 };
     serve(answers({ ...TWO, ...only, search_rounds: 1 }));
     const { unmount } = open();
     expect(await (await panel()).findByText(/1 round measured/)).toHaveTextContent(

@@ -3,7 +3,7 @@ import { delay } from "./sentences";
 
 import type { Measured, MeasuredBroker, Promised, Verdict } from "@/api/placements";
 import { Badge } from "@/components/ui/state-badge";
-import { durationText, fixed, type Maybe } from "@/lib/numbers";
+import { durationText, fixed, rateText, type Maybe } from "@/lib/numbers";
 
 /** The worse a verdict, the sooner it decides. */
 const WORST_FIRST: readonly Verdict[] = ["missed", "inconclusive", "kept", null];
@@ -58,8 +58,21 @@ export function VerdictBadge({ verdict, title }: { verdict: Verdict; title?: str
 /** What most of a missed delay is, beside its badge. */
 export function causeText({ verdict, cause }: MeasuredBroker): string | null {
   if (verdict !== "missed" || cause === null) return null;
-  return cause === "tokens" ? "mostly the wait for tokens" : "mostly processing";
+  switch (cause) {
+    case "processing":
+      return "mostly processing";
+    case "rate":
+      return "more is sent than tokens flow in";
+    case "tokens":
+      return "mostly the wait for tokens";
+  }
 }
+
+/** What publishers send may differ by so much from their rates in the model. */
+const MOST_APART = 1.25;
+
+const sendsElse = ({ rate_per_s: measured, expected_rate_per_s: expected }: MeasuredBroker) =>
+  measured > MOST_APART * expected || expected > MOST_APART * measured;
 
 const of = (brokers: readonly MeasuredBroker[]) => {
   const names = brokers.map(({ broker }) => broker);
@@ -74,8 +87,13 @@ export function adviceOn({ brokers, meets }: Measured): string[] {
     brokers.filter((one) => one.verdict === "missed" && one.cause === cause);
   const unclear = brokers.filter(({ verdict }) => verdict === "inconclusive");
   const [tokens, processing, unknown] = [missed("tokens"), missed("processing"), missed(null)];
+  const rate = missed("rate");
+  const other = brokers.filter(sendsElse);
   const shortest = Math.min(...unclear.map(({ seconds }) => seconds));
   return [
+    rate.length > 0
+      ? `Missed at ${of(rate)}: more is sent than tokens flow in, and what waits grows; raise the topic's token rate or send less. A larger bucket or other brokers do not help.`
+      : "",
     tokens.length > 0
       ? `Missed at ${of(tokens)}: most of it is the wait for tokens; a larger bucket or fewer brokers helps, a faster broker does not.`
       : "",
@@ -86,6 +104,10 @@ export function adviceOn({ brokers, meets }: Measured): string[] {
     unclear.length > 0
       ? `Inconclusive at ${of(unclear)}: measured for ${longText(shortest)}, measure longer.`
       : "",
+    ...other.map(
+      ({ broker, rate_per_s: measured, expected_rate_per_s: expected }) =>
+        `At ${broker} ${rateText(measured)} msg/s were measured where the publishers' rates add up to ${rateText(expected)} msg/s: correct these before the topic is placed again.`,
+    ),
     meets === true ? "Every broker kept the objective." : "",
   ].filter((text) => text !== "");
 }
