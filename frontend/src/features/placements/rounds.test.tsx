@@ -134,15 +134,11 @@ describe("rounds", () => {
     serve(answers({ ...TWO, results: [round({ is_in_force: true, measured: body })] }));
     open();
     const shown = await panel();
-    expect(
-      await shown.findByText(/^Missed at q-6: more is sent than tokens flow in/),
-    ).toBeVisible();
-    expect(
-      shown.getByText(
-        "At q-8 15.00 msg/s were measured where the publishers' rates add up to 1.00 msg/s: correct these before the topic is placed again.",
-      ),
-    ).toBeVisible();
-    expect(shown.queryByText(/^At q-6/)).not.toBeInTheDocument();
+    const advice = await shown.findByText(/Missed at q-6: more is sent than tokens flow in/);
+    expect(advice).toHaveTextContent(
+      "At q-8 15.00 msg/s were measured where the publishers' rates add up to 1.00 msg/s: correct these before the topic is placed again.",
+    );
+    expect(advice).not.toHaveTextContent(/At q-6 24/);
   });
 
   it("have the brokers of the one in force open, and others by keyboard", async () => {
