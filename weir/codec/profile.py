@@ -48,7 +48,7 @@ def profile_from_dict(obj: dict[str, Any]) -> tuple[PlacementProblem, list[float
     for at, entry in enumerate(obj["brokers"]):
         path = f"brokers[{at}].true_rate"
         rate = number(entry.get("true_rate", entry["max_rate"]), path)
-        if rate <= 0:
+        if rate <= 0 and "true_rate" in entry:
             raise InvalidProblem(path, f"must be above 0, but is {rate:g}")
         rates[entry["id"]] = rate
     return problem, [rates[broker.broker] for broker in problem.brokers]

@@ -42,7 +42,7 @@ from weir.placement.options import (
 )
 from weir.placement.rounds import placed_in_rounds, searched_by_halves
 from weir.queueing.broker_delay import processing
-from weir.queueing.simulated_broker import Senders, SimulatedBroker, simulated
+from weir.queueing.simulated_broker import NothingSent, Senders, SimulatedBroker, simulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -534,8 +534,12 @@ class SimulatedBrokers:
 
     def ratio(self, problem: PlacementProblem, at: int, here: Places) -> float:
         """Return the delay of these publishers' messages over its objective, of several the
-        largest, in one measurement whatever its interval, as the paper has it."""
-        measured = self._measured(problem, at, here, self.seconds)
+        largest, in one measurement whatever its interval, as the paper has it. Where nobody
+        happened to send, nothing was late."""
+        try:
+            measured = self._measured(problem, at, here, self.seconds)
+        except NothingSent:
+            return 0.0
         return measured.ratio(problem.contract.objectives)
 
     def _measured(

@@ -65,6 +65,10 @@ def through_broker(
         delays[at] = idle_from - times[at]
 
 
+class NothingSent(InvalidProblem):
+    """A time in which nobody happens to send."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Senders:
     """Who sends to a broker on their own: publishers, and groups of them in lockstep."""
@@ -146,7 +150,7 @@ def simulated(
                     processing_mean_s=float(own.mean()),
                 )
         elif longest:
-            raise InvalidProblem("seconds", "nobody sends anything in this time; measure longer")
+            raise NothingSent("seconds", "nobody sends anything in this time; measure longer")
         seconds *= 2.0
 
 

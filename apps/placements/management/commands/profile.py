@@ -29,6 +29,9 @@ from weir.placement.profiling import (
 )
 from weir.placement.rounds import searched_by_halves
 
+MOST_MESSAGES = 200_000_000
+"""Of one measurement, all brokers together: they take 16 bytes each while it is simulated."""
+
 LONGEST = 8.0
 """Times a round: the longest measurement, unless --longest says otherwise."""
 
@@ -63,6 +66,13 @@ class Command(BaseCommand):
             raise Refused("--seconds: must be above 0 and at most --longest")
         check_writable(options["out"])
         problem, true_per_s = profile_from_json(read_input(options["input"]))
+        others = sum(broker.allocated_rate_per_s for broker in problem.brokers)
+        messages = longest * (float(problem.loads().sum()) + others)
+        if messages > MOST_MESSAGES:
+            raise Refused(
+                f"--longest: {longest:g} s are {messages:,.0f} messages, and {MOST_MESSAGES:,} are "
+                "simulated at most; measure for a shorter time"
+            )
         brokers = SimulatedBrokers(
             true_per_s=true_per_s,
             seconds=seconds,
@@ -96,6 +106,8 @@ def _summary(seen: Profile, objectives: Objectives, search_rounds: int) -> list[
             f"round {number}: {counted(len(shown), 'broker')}, {missed} beyond the objective; "
             f"the slowest, {worst['broker']}, took {worst['p99_s']:.3g} s{mean}"
         )
+    if not seen.rounds:
+        return [*lines, "the brokers have no room for all publishers; manage.py place says who"]
     end = "all brokers keep the objective" if seen.kept else "no placement keeps the objective"
     lines.append(
         f"{end} after {counted(len(seen.rounds), 'round')} and {seen.seconds:g} s; "
