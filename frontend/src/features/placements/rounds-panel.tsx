@@ -258,11 +258,7 @@ export function RoundsPanel({ placement }: { placement: PlacementDetail }) {
       <QueryBody query={rounds} what="What was measured" rows={3}>
         {(data) =>
           isBare(data) ? (
-            <Empty>
-              Nothing is in force yet. Make a plan of {placement.name} and execute it: from then on
-              each broker measures what messages of {topic} take there, and the next round is placed
-              by that.
-            </Empty>
+            <Empty>{data.because}</Empty>
           ) : (
             <RoundsTable placement={placement} rounds={data} />
           )
