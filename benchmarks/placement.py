@@ -17,7 +17,8 @@ from weir.model.placement import NOWHERE, BrokerRoom, Contract, PlacementProblem
 from weir.placement import placers, srtm
 from weir.placement.explained import explained_of
 from weir.placement.moves import price_of_moves
-from weir.placement.profiling import SimulatedBrokers, fitted, profile, search_rounds
+from weir.placement.profiling import fitted, profile, search_rounds
+from weir.placement.simulated_brokers import SimulatedBrokers
 from weir.queueing.poisson_work import PoissonWork
 from weir.queueing.traces import TraceState, work_before
 from weir.warm_up import warm_up_placements

@@ -34,7 +34,8 @@ _REGISTRY: Registry[Placer] = Registry(
     "weir.placement",
     'no method "{}" for placements',
     beside=(
-        *("answer", "explained", "handover", "moves", "options", "profiling", "rounds", "what_if"),
+        *("answer", "explained", "handover", "moves", "options", "profiling", "rounds"),
+        *("simulated_brokers", "what_if"),
     ),
 )
 placers = _REGISTRY.members

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from weir.compiled import compiled
 from weir.errors import InvalidProblem
@@ -175,7 +175,7 @@ def quantile_of(values: Floats, probability: float, *, confidence: float = 0.95)
     independent = min(float(count), share * (1.0 - share) / spread) if spread > 0 else float(count)
     around = means - means.mean()
     together = float(around[1:] @ around[:-1] / max(float(around @ around), 1e-300))
-    reach = float(student.ppf(0.5 + confidence / 2.0, STRETCHES - 1))
+    reach = float(stdtrit(STRETCHES - 1, 0.5 + confidence / 2.0))
     half = reach * math.sqrt(probability * (1.0 - probability) / independent)
     ranks = [math.floor((probability - half) * count), math.ceil((probability + half) * count)]
     low, high = (float(ordered[min(max(rank, 0), count - 1)]) for rank in ranks)
@@ -213,7 +213,7 @@ def mean_of(values: Floats, *, confidence: float = 0.95) -> Estimate:
     together = float(around[1:] @ around[:-1] / max(float(around @ around), 1e-300))
     conclusive = together < MOST_CORRELATION
     wider = 1.0 if conclusive else math.sqrt((1.0 + together) / (1.0 - together))
-    reach = float(student.ppf(0.5 + confidence / 2.0, STRETCHES - 1))
+    reach = float(stdtrit(STRETCHES - 1, 0.5 + confidence / 2.0))
     half = reach * wider * math.sqrt(spread)
     independent = min(float(count), variance / spread) if spread > 0 else float(count)
     low, high = max(value - half, float(values.min())), value + half

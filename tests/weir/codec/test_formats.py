@@ -11,7 +11,8 @@ from weir.codec.transformation import transformation_from_dict, transformation_p
 from weir.optimizers import certified
 from weir.placement import srtm
 from weir.placement.explained import explained_of
-from weir.placement.profiling import SimulatedBrokers, profile
+from weir.placement.profiling import profile
+from weir.placement.simulated_brokers import SimulatedBrokers
 from weir.planners import slides
 from weir.stop import never
 

@@ -25,7 +25,7 @@ from weir.placement.options import (
     options,
     with_fewest_moves,
 )
-from weir.placement.profiling import senders_of
+from weir.placement.simulated_brokers import senders_of
 from weir.placement.what_if import WhatIf, changed
 from weir.queueing.bucket_delay import smallest_free_size
 from weir.queueing.poisson_work import PoissonWork

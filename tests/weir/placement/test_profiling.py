@@ -23,16 +23,15 @@ from weir.placement.options import ratio_at
 from weir.placement.profiling import (
     WITHIN,
     Profile,
-    SimulatedBrokers,
     by_rates_alone,
     fits,
     fitted,
     profile,
     search_rounds,
-    senders_of,
     verdicts,
 )
 from weir.placement.rounds import searched_by_halves
+from weir.placement.simulated_brokers import SimulatedBrokers, senders_of
 from weir.placement.what_if import WhatIf, changed
 from weir.queueing.broker_delay import processing
 from weir.queueing.poisson_work import PoissonWork

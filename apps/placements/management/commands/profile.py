@@ -20,14 +20,9 @@ from apps.common.formatting import counted
 from apps.runs.management.command_status import exit_with_status
 from weir.codec.profile import profile_from_json, profile_to_dict
 from weir.model.placement import Objectives
-from weir.placement.profiling import (
-    Profile,
-    SimulatedBrokers,
-    by_rates_alone,
-    profile,
-    verdicts,
-)
+from weir.placement.profiling import Profile, by_rates_alone, profile, verdicts
 from weir.placement.rounds import searched_by_halves
+from weir.placement.simulated_brokers import SimulatedBrokers
 
 MOST_MESSAGES = 200_000_000
 """Of one measurement, all brokers together: they take 16 bytes each while it is simulated."""
