@@ -140,10 +140,8 @@ def test_a_topic_is_split_over_brokers_and_put_back(
     # Since then each broker measures for the next round; that of a few seconds is too little.
     line = split.everybody.wait(
         f"/api/v1/placements/{placement['id']}/rounds",
-        lambda body: (
-            len((body["results"][0]["measured"] or {"brokers": []})["brokers"])
-            == placement["brokers"]
-        ),
+        # Where all tokens are used up, what waits from before is forgotten after two minutes only.
+        lambda body: body["results"][0]["measured"] is not None,
         60,
     )
     (placed,) = line["results"]
