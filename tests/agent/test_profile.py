@@ -155,17 +155,16 @@ async def test_who_waits_behind_others_for_long_is_counted_in_the_end(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More is sent than the part lets through: nobody ever finds a token again."""
-    monkeypatch.setattr("agent.profile.PATIENCE_S", 0.5)
+    monkeypatch.setattr("agent.profile.PATIENCE_S", 2.0)
     async with asyncio.timeout(LIMIT_S):
         await here.set(core=SLOW)
-        await here.publish("core", 50)
+        await here.publish("core", 300)
         await until(lambda: here.plane.router.counters().waiting.get("core", 0) > 0, "some wait")
         await here.set(core=Bucket(rate_per_s=60.0, size=2.0))
-        await asyncio.sleep(0.2)
         await here.publish("core", 5)
-        await asyncio.sleep(0.4)
+        await asyncio.sleep(2.5)
         await here.publish("core", 5)
-        await here.passed("core", 60)
+        await here.passed("core", 310)
         known = here.measured("core")
         assert known["profile_messages"] == 5
         assert known["profile_p99_s"] > 0.1, "they waited behind those of before"

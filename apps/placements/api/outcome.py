@@ -169,8 +169,8 @@ class MeasuredBrokerSerializer(serializers.Serializer[dict[str, Any]]):
     )
     fitted = serializers.BooleanField(
         allow_null=True,
-        help_text="Whether the measurement changed its speed: not where too little is measured, "
-        "or where tokens alone explain it. Null: nothing was fitted yet.",
+        help_text="Whether the measurement changed its speed: not where too little is measured. "
+        "Null: nothing was fitted yet.",
     )
 
 

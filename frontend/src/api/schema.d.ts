@@ -6795,7 +6795,7 @@ export interface components {
              * @description What it processes as the measurement shows, msg/s; null: nothing was fitted yet.
              */
             speed_per_s: number | null;
-            /** @description Whether the measurement changed its speed: not where too little is measured, or where tokens alone explain it. Null: nothing was fitted yet. */
+            /** @description Whether the measurement changed its speed: not where too little is measured. Null: nothing was fitted yet. */
             fitted: boolean | null;
         };
         /**

@@ -24,8 +24,8 @@ from weir.placement.profiling import Profile, by_rates_alone, profile, verdicts
 from weir.placement.rounds import searched_by_halves
 from weir.placement.simulated_brokers import SimulatedBrokers
 
-MOST_MESSAGES = 200_000_000
-"""Of one measurement, all brokers together: they take 16 bytes each while it is simulated."""
+MOST_MESSAGES = 50_000_000
+"""Of one measurement at one broker, at most: they take some 50 bytes each meanwhile."""
 
 LONGEST = 8.0
 """Times a round: the longest measurement, unless --longest says otherwise."""
