@@ -34,7 +34,16 @@ _REGISTRY: Registry[Placer] = Registry(
     "weir.placement",
     'no method "{}" for placements',
     beside=(
-        *("answer", "explained", "handover", "moves", "options", "profiling", "rounds"),
+        *(
+            "adaptation",
+            "answer",
+            "explained",
+            "handover",
+            "moves",
+            "options",
+            "profiling",
+            "rounds",
+        ),
         *("simulated_brokers", "what_if"),
     ),
 )
