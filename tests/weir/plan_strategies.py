@@ -42,7 +42,16 @@ publisher_names = st.lists(
     st.one_of(st.sampled_from(["p1", "p2", "p10", 'p"3', "ä"]), names), max_size=4, unique=True
 ).map(sorted)
 list_values = st.fixed_dictionaries({"publishers": publisher_names})
+order_values = st.fixed_dictionaries(
+    {
+        "window_s": amounts(60, 300),
+        "period_s": amounts(1, 60),
+        "least_share": amounts(0, 0.2),
+        "brokers": st.lists(names, min_size=1, max_size=4, unique=True).map(sorted),
+    }
+)
 setting_values = {
+    "adapt_parts": order_values,
     "assign_publishers": list_values,
     "set_bucket": part_values,
     "set_flow_rate": rate_values,
@@ -84,6 +93,8 @@ def tree_actions(draw: st.DrawFn, edges: frozenset[Edge]) -> Action:
 def setting_targets(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
     broker, flow = draw(st.sampled_from("ab")), draw(st.sampled_from(["f", "g", 'x"y']))
     kind = draw(st.sampled_from(sorted(setting_values)))
+    if kind == "adapt_parts":
+        return kind, {"flow": flow}
     if kind != "set_population":
         return kind, {"flow": flow, "broker": broker}
     return "set_population", {"class": f"{flow}.gold", "flow": flow, "broker": broker}

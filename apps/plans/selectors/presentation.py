@@ -1,16 +1,18 @@
 """Present a plan's document to people: steps with titles, and one row per changed number."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from apps.common.formatting import counted
+from apps.common.formatting import counted, percent
 from apps.executions.selectors import value_shown
 from apps.executions.selectors.modelled import STRUCTURE
 from apps.plans.selectors.model_state import structure_words
 from weir import actions
 from weir.actions import SettingKey
+from weir.actions.adapt_parts import KIND as ORDER
 from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.set_bucket import COUNT, ENFORCE
 from weir.actions.set_bucket import KIND as BUCKET
@@ -192,11 +194,13 @@ def _changes(action: Action, step: int) -> list[Change]:
     if actions.protocol(action) == "tree":
         return _edges(action, step)
     if action.kind in STRUCTURE:
-        return [_structural(action, step)]
+        return [_words(action, step, partial(structure_words, action.kind))]
     if action.kind == BUCKET:
         return _part(action, step)
     if action.kind == PUBLISHERS:
-        return [_list(action, step)]
+        return [_words(action, step, publishers_words)]
+    if action.kind == ORDER:
+        return [_words(action, step, order_words)]
     before, after = action.before or {}, action.after or {}
     label = _label(action.target, actions.title(action))
     return [
@@ -214,9 +218,8 @@ def _changes(action: Action, step: int) -> list[Change]:
     ]
 
 
-def _structural(action: Action, step: int) -> Change:
-    """Return a change of a flow or of a class in one row of text."""
-
+def _words(action: Action, step: int, words: Callable[[Value | None], str]) -> Change:
+    """Return a change in one row of text: what these words say of the values before and after."""
     return Change(
         kind=action.kind,
         label=_label(action.target, actions.title(action)),
@@ -225,29 +228,24 @@ def _structural(action: Action, step: int) -> Change:
         after=None,
         step=step,
         reason=action.effect,
-        was=structure_words(action.kind, action.before),
-        becomes=structure_words(action.kind, action.after),
+        was=words(action.before),
+        becomes=words(action.after),
     )
 
 
-def _list(action: Action, step: int) -> Change:
-    """Return a change of a list of publishers as how many it names; the titles of actions say how
-    many come and go."""
-    return Change(
-        kind=action.kind,
-        label=_label(action.target, actions.title(action)),
-        unit="",
-        before=None,
-        after=None,
-        step=step,
-        reason=action.effect,
-        was=_publishers(action.before),
-        becomes=_publishers(action.after),
-    )
-
-
-def _publishers(value: Value | None) -> str:
+def publishers_words(value: Value | None) -> str:
+    """Return how many publishers a list names; the titles of actions say how many come and go."""
     return "no list" if value is None else counted(len(value["publishers"]), "publisher")
+
+
+def order_words(value: Value | None) -> str:
+    """Return how an order adapts parts, such as `every 1 s by 10 s, at least 2 %, 3 brokers`."""
+    if value is None:
+        return "parts stay"
+    return (
+        f"every {value['period_s']:g} s by {value['window_s']:g} s, at least "
+        f"{percent(value['least_share'], 1)}, {counted(len(value['brokers']), 'broker')}"
+    )
 
 
 def _part(action: Action, step: int) -> list[Change]:

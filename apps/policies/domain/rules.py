@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from apps.common.formatting import percent
 from apps.policies.domain.terms import EVERY_KIND, ApprovalRule, Terms
 from weir import actions
+from weir.actions.adapt_parts import KIND as ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +68,8 @@ def auto_approves(terms: Terms, plan: Plan, blast_radius: Mapping[str, Any]) -> 
     it.
 
     Only rates and limits that were in force before and stay in force qualify: first limits, lifted
-    limits, changes of flows, of classes and of the overlay are never small.
+    limits, changes of flows, of classes, of lists of publishers and of the overlay are never small.
+    Neither is an order to adapt parts, whatever of it changes: what it moves later nobody approves.
     """
     if terms.auto_approve_max_share <= 0:
         return None
@@ -88,7 +90,7 @@ def auto_approves(terms: Terms, plan: Plan, blast_radius: Mapping[str, Any]) -> 
 
 def _change(action: Action) -> float:
     """Return the largest relative change of a value; inf where there is nothing to compare with."""
-    if actions.protocol(action) != "setting":
+    if actions.protocol(action) != "setting" or action.kind == ORDER:
         return math.inf
     before, after = action.before, action.after
     if before is None or after is None or set(before) != set(after):
@@ -99,7 +101,7 @@ def _change(action: Action) -> float:
 def _relative(before: Value, after: Value, name: str) -> float:
     if before[name] == after[name]:
         return 0.0
-    if isinstance(before[name], str) or isinstance(after[name], str):
+    if not isinstance(before[name], int | float) or not isinstance(after[name], int | float):
         return math.inf
     return abs(after[name] - before[name]) / abs(before[name]) if before[name] else math.inf
 

@@ -14,6 +14,7 @@ from weir.lifecycle.executions import ACTIVE
 from weir.lifecycle.plans import PlanState
 
 KINDS = {
+    "adapt_parts": "parts of the bucket of {flow} follow its traffic",
     "assign_publishers": "publishers of {flow} are let in at {broker} by a list",
     "carry_flow": "{flow} is carried",
     "serve_class": "{class} is served at {broker}",

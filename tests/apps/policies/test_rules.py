@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -133,9 +134,34 @@ def test_a_small_change_goes_without_a_person() -> None:
     )
 
 
+def order(window_s: float | None, *brokers: str) -> Action:
+    values = {"period_s": 1.0, "least_share": 0.02, "brokers": list(brokers)}
+    return Action(
+        kind="adapt_parts",
+        target={"flow": "f"},
+        before={**values, "window_s": 10.0, "brokers": ["b", "c"]},
+        after=None if window_s is None else {**values, "window_s": window_s},
+    )
+
+
+def listed(*publishers: str) -> Action:
+    return Action(
+        kind="assign_publishers",
+        target={"flow": "f", "broker": "b"},
+        before={"publishers": ["p", "q"]},
+        after={"publishers": list(publishers)},
+    )
+
+
 @pytest.mark.parametrize(
     ("terms", "document", "brokers"),
     [
+        # What an order moves later nobody approves, however little of it changes.
+        (LENIENT, plan(order(10.1, "b", "c")), 1),
+        (LENIENT, plan(order(10.0, "b")), 1),
+        (LENIENT, plan(order(None)), 1),
+        (LENIENT, plan(replace(order(10.0, "b"), before=None)), 1),
+        (LENIENT, plan(listed("p")), 1),
         (Terms(auto_approve_max_change=1.0), plan(rate(100, 101)), 1),  # share 0: never
         (LENIENT, plan(rate(100, 101)), 4),
         (LENIENT, plan(rate(100, 111)), 1),

@@ -36,7 +36,9 @@ CLOSED = {"rate_per_s": 0.0, "size": 0.0, "mode": "enforce"}
 COUNTED = {**PART, "mode": "count"}
 NAMED = {"publishers": ["p1", "p2", "p3"]}
 NOBODY: dict[str, Any] = {"publishers": []}
+ORDER = {"window_s": 10.0, "period_s": 1.0, "least_share": 0.02, "brokers": ["b1", "b2"]}
 SAMPLES: dict[str, Action] = {
+    "adapt_parts": Action(kind="adapt_parts", target={"flow": "orders"}, after=ORDER),
     "assign_publishers": Action(
         kind="assign_publishers",
         target={"flow": "orders", "broker": "b1"},
@@ -158,6 +160,35 @@ def _with(name: str, **fields: Any) -> Action:
         (_with("set_bucket", after={**PART, "mode": 1}), "after.mode", "enforce or count"),
         (_with("set_bucket", after={**CLOSED, "mode": "count"}), "after.mode", "enforced"),
         (_with("set_bucket", after=RATE), "after", 'unknown key "burst"'),
+        (_with("adapt_parts", before=ORDER), "after", "equals before"),
+        (_with("adapt_parts", after={**ORDER, "window_s": 1.9}), "after.window_s", "at least 2"),
+        (_with("adapt_parts", after={**ORDER, "window_s": 301}), "after.window_s", "at most 300"),
+        (_with("adapt_parts", after={**ORDER, "window_s": True}), "after.window_s", "a number"),
+        (_with("adapt_parts", before={**ORDER, "period_s": 0.5}), "before.period_s", "at least 1"),
+        (_with("adapt_parts", after={**ORDER, "period_s": 61}), "after.period_s", "at most 60"),
+        (
+            _with("adapt_parts", after={**ORDER, "period_s": 11.0}),
+            "after.period_s",
+            "must not be above window_s, 10",
+        ),
+        (_with("adapt_parts", after={**ORDER, "least_share": -0.1}), "after.least_share", "0"),
+        (_with("adapt_parts", after={**ORDER, "least_share": 0.3}), "after.least_share", "0.2"),
+        (_with("adapt_parts", after={**ORDER, "least_share": "0"}), "after.least_share", "number"),
+        (_with("adapt_parts", after={**ORDER, "brokers": []}), "after.brokers", "at least one"),
+        (_with("adapt_parts", after={**ORDER, "brokers": "b1"}), "after.brokers", "a list"),
+        (_with("adapt_parts", after={**ORDER, "brokers": [7]}), "after.brokers[0]", "a name"),
+        (
+            _with("adapt_parts", after={**ORDER, "brokers": ["b2", "b1"]}),
+            "after.brokers[1]",
+            "sort the names",
+        ),
+        (
+            _with("adapt_parts", after={**ORDER, "brokers": ["b1", "b1"]}),
+            "after.brokers[1]",
+            "each once",
+        ),
+        (_with("adapt_parts", after={**ORDER, "gain": 1.0}), "after", 'unknown key "gain"'),
+        (_with("adapt_parts", after=RATE), "after", "unknown key"),
         (_with("assign_publishers", after=NAMED), "after", "equals before"),
         (_with("assign_publishers", after={"publishers": ("p1", "p2", "p3")}), "after", "equals"),
         (_with("assign_publishers", after={"publishers": "p1"}), "after.publishers", "a list"),
@@ -210,7 +241,7 @@ def test_nonsense_is_refused_by_name(action: Action, path: str, words: str) -> N
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(InvalidProblem, match='no action kind "paint"; known are append_broker'):
+    with pytest.raises(InvalidProblem, match='no action kind "paint"; known are adapt_parts'):
         actions.title(Action(kind="paint", target={}))
 
 
@@ -311,6 +342,58 @@ def test_a_list_of_names_equals_a_tuple_of_them() -> None:
 )
 def test_what_takes_away(before: Any, after: Any, takes: bool) -> None:
     assert actions.is_takeaway(_with("set_flow_rate", before=before, after=after)) is takes
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "title"),
+    [
+        (
+            None,
+            ORDER,
+            "Adapt the parts of orders at 2 brokers to its traffic every 1 s, by the last 10 s",
+        ),
+        (ORDER, None, "End the adaptation of the parts of orders at 2 brokers"),
+        (
+            ORDER,
+            {**ORDER, "window_s": 30.0, "period_s": 2.0},
+            "Adapt the parts of orders at 2 brokers every 2 s, by the last 30 s "
+            "(was every 1 s, by the last 10 s)",
+        ),
+        (
+            ORDER,
+            {**ORDER, "least_share": 0.0},
+            "Adapt the parts of orders at 2 brokers every 1 s, by the last 10 s, at least 0 % for "
+            "each broker (was every 1 s, by the last 10 s, at least 2 % for each broker)",
+        ),
+        (
+            ORDER,
+            {**ORDER, "brokers": ["b1"]},
+            "Adapt the parts of orders at b1 to its traffic (was at 2 brokers)",
+        ),
+    ],
+)
+def test_the_title_of_an_order_says_what_of_it_changes(
+    before: Any, after: Any, title: str
+) -> None:
+    assert actions.title(_with("adapt_parts", before=before, after=after)) == title
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "takes"),
+    [
+        (ORDER, {**ORDER, "brokers": ["b1"]}, True),
+        (ORDER, {**ORDER, "brokers": ["b1", "b2", "b3"]}, False),
+        (ORDER, {**ORDER, "brokers": ["b1"], "window_s": 20.0}, False),
+        (ORDER, {**ORDER, "least_share": 0.01}, False),
+    ],
+)
+def test_an_order_takes_away_brokers_only(before: Any, after: Any, takes: bool) -> None:
+    assert actions.is_takeaway(_with("adapt_parts", before=before, after=after)) is takes
+
+
+def test_an_order_concerns_the_brokers_before_and_after_it() -> None:
+    moved = _with("adapt_parts", before=ORDER, after={**ORDER, "brokers": ["b2", "b3"]})
+    assert actions.brokers(moved) == ("b1", "b2", "b3")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import {
   stepsDone,
   type Problem,
 } from "./step-view";
+import { changeWord } from "./words";
 
 import type { PlanAction, PlanDetail } from "@/api/plans";
 import { edgesAt, startOf, timelineOf } from "@/components/map/timeline";
@@ -67,6 +68,20 @@ it("lists the limits of a broker as of a stop", () => {
     ["f1", 80, true],
   ]);
   expect(settingsAt(plan, 1, "S2")[0]).toMatchObject({ value: null, step: 1 });
+});
+
+it("lists no limit of an order to adapt parts, which has none", () => {
+  const order: PlanAction = {
+    ...plan.steps[0]!.actions[0]!,
+    kind: "adapt_parts",
+    target: { flow: "f1" },
+    brokers: ["S1", "S2"],
+    before: null,
+    after: { window_s: 10, period_s: 1, least_share: 0.02, brokers: 2 },
+  };
+  const adapts = { steps: [{ index: 0, actions: [order] }] };
+  expect(settingsAt(adapts, 1, "S1")).toEqual([]);
+  expect(changeWord("adapt_parts", "")).toBe("Adaptation of parts");
 });
 
 const shift = (i: string, j: string, k: string): PlanAction => ({

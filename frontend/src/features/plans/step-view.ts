@@ -196,6 +196,8 @@ export function settingsAt(
     for (const action of step.actions) {
       if (isTree(action) || !action.brokers.includes(broker)) continue;
       if (action.kind === "carry_flow" || action.kind === "serve_class") continue;
+      // An order limits nothing by itself: the parts that it moves stand beside it.
+      if (action.kind === "adapt_parts") continue;
       const name = action.target.class ?? action.target.flow ?? action.title;
       const key = `${action.kind} ${name}`;
       const passed = stop > index;

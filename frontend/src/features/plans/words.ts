@@ -10,6 +10,7 @@ export function changeWord(kind: string, unit: string): string {
   if (kind === "set_bucket") {
     return { "msg/s": "Token rate", msg: "Bucket" }[unit] ?? "Enforced or counted";
   }
+  if (kind === "adapt_parts") return "Adaptation of parts";
   if (kind === "assign_publishers") return "Publishers let in";
   if (kind === "set_population") return "Consumers admitted";
   if (kind === "carry_flow") return "Flows carried";
