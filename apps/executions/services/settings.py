@@ -14,6 +14,7 @@ from apps.executions.models import UNDER_WAY_NAMES, ExecutionAction, Setting
 from apps.executions.services.documents import bucket_of, revision_bump
 from apps.systems.models import System
 from weir.actions import SettingKey, setting_key
+from weir.actions.adapt_parts import KIND as ORDER
 from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.carry_flow import NOWHERE
 from weir.coordination.wire import Observed, publishers_digest
@@ -206,6 +207,10 @@ def shows(observed: Observed, action: Action, value: Value | None, broker: str) 
             starts = action.before == {"limit": 0} and limit != 0
             delivered = not starts or target["flow"] not in observed.flow_failures
             return delivered and observed.limits.get(target["class"]) == limit
+        case "adapt_parts":
+            # Agents have nothing to do for it. That one has obeyed a document of since then shows
+            # that it can be asked for other parts.
+            return True
         case kind:
             raise NotImplementedError(f"nobody knows how an agent shows {kind}")
 
@@ -227,6 +232,8 @@ def asks_of(action: Action, value: Value | None, broker: str) -> bool:
     """Return whether this value of the action's setting asks anything of the broker."""
     if value is None:
         return False
+    if action.kind == ORDER:
+        return broker in value["brokers"]
     return action.kind != "carry_flow" or bool(value["broker"] == broker)
 
 

@@ -70,20 +70,6 @@ it("lists the limits of a broker as of a stop", () => {
   expect(settingsAt(plan, 1, "S2")[0]).toMatchObject({ value: null, step: 1 });
 });
 
-it("lists no limit of an order to adapt parts, which has none", () => {
-  const order: PlanAction = {
-    ...plan.steps[0]!.actions[0]!,
-    kind: "adapt_parts",
-    target: { flow: "f1" },
-    brokers: ["S1", "S2"],
-    before: null,
-    after: { window_s: 10, period_s: 1, least_share: 0.02, brokers: 2 },
-  };
-  const adapts = { steps: [{ index: 0, actions: [order] }] };
-  expect(settingsAt(adapts, 1, "S1")).toEqual([]);
-  expect(changeWord("adapt_parts", "")).toBe("Adaptation of parts");
-});
-
 const shift = (i: string, j: string, k: string): PlanAction => ({
   index: 0,
   kind: "shift_link",
@@ -95,6 +81,19 @@ const shift = (i: string, j: string, k: string): PlanAction => ({
   after: null,
   effect: "",
   publishers: null,
+});
+
+it("lists no limit of an order to adapt parts, which has none", () => {
+  const order: PlanAction = {
+    ...shift("a", "b", "c"),
+    kind: "adapt_parts",
+    target: { flow: "f1" },
+    brokers: ["S1", "S2"],
+    after: { window_s: 10, period_s: 1, least_share: 0.02, brokers: 2 },
+  };
+  const adapts = { steps: [{ index: 0, actions: [order] }] };
+  expect(settingsAt(adapts, 1, "S1")).toEqual([]);
+  expect(changeWord("adapt_parts", "")).toBe("Adaptation of parts");
 });
 
 describe("the tree at a stop", () => {
