@@ -126,7 +126,8 @@ def lists_settle(*, system: System, broker: str, seen: Observed) -> None:
 def settings_forget(system: System, broker: str) -> list[str]:
     """Remove what was in force at a broker that is gone; return it as text.
 
-    A flow that entered there is still known, with its promise, and enters nowhere.
+    A flow that entered there is still known, with its promise, and enters nowhere. An order to
+    adapt parts goes on over the other brokers.
     """
     rows = Setting.objects.select_for_update().filter(system=system)
     there = rows.filter(target__broker=broker)
@@ -143,7 +144,16 @@ def settings_forget(system: System, broker: str) -> list[str]:
         if _enters(row.desired, broker):
             row.desired = {**row.desired, "broker": NOWHERE}
         row.save(update_fields=["in_force", "desired", "previous", "changed_at", "updated_at"])
+    for row in rows.filter(kind=ORDER):
+        row.in_force, row.desired = _without(row.in_force, broker), _without(row.desired, broker)
+        row.save(update_fields=["in_force", "desired", "updated_at"])
     return forgotten
+
+
+def _without(order: dict[str, Any] | None, broker: str) -> dict[str, Any] | None:
+    """Return the order over the other brokers; None where there are none."""
+    brokers = [] if order is None else [name for name in order["brokers"] if name != broker]
+    return {**order, "brokers": brokers} if order and brokers else None
 
 
 def _enters(value: dict[str, Any] | None, broker: str) -> bool:
