@@ -26,6 +26,8 @@ from apps.topology.models import Broker
 from weir.actions.set_bucket import COUNT, ENFORCE
 from weir.codec.placement import MOST_BATCH
 from weir.placement import DEFAULT as DEFAULT_METHOD
+from weir.placement.adaptation import Params
+from weir.plugins import describe
 from weir.reading import LARGEST_NUMBER, SMALLEST_NUMBER
 
 MOST_ADDED = 16
@@ -118,8 +120,40 @@ class PlacementWhatIfSerializer(Form[dict[str, Any]]):
     )
 
 
+def _parameter(name: str) -> Amount:
+    """Return a field for a parameter by which parts follow the traffic, as the kernel describes
+    it."""
+    row = next(row for row in describe(Params) if row["name"] == name)
+    return Amount(
+        required=False,
+        default=row["default"],
+        min_value=row["minimum"],
+        max_value=row["maximum"],
+        help_text=f"{row['help']}.",
+    )
+
+
+class AdaptationRequestSerializer(Form[dict[str, Any]]):
+    """Read how the parts of the bucket follow the traffic."""
+
+    window_s = _parameter("window_s")
+    period_s = _parameter("period_s")
+    least_share = _parameter("least_share")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["period_s"] > attrs["window_s"]:
+            raise serializers.ValidationError(
+                {
+                    "period_s": f"At most the history that decides, {attrs['window_s']:g} s: what "
+                    "was measured before would be left out."
+                }
+            )
+        return attrs
+
+
 class PlacementPlanRequestSerializer(Form[dict[str, Any]]):
-    """Read the title of the plan, and what brokers do with their parts of the bucket."""
+    """Read the title of the plan, what brokers do with their parts of the bucket, and whether these
+    follow the traffic."""
 
     title = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)
     mode = serializers.ChoiceField(
@@ -127,6 +161,20 @@ class PlacementPlanRequestSerializer(Form[dict[str, Any]]):
         required=False,
         default=ENFORCE,
     )
+    adaptation = AdaptationRequestSerializer(
+        required=False,
+        allow_null=True,
+        help_text="How rate and size move between the parts by what agents measure once the plan "
+        "is carried out; their sums stay. Null: parts stay as the plan has them, and an adaptation "
+        "in force ends. Left out: one in force goes on over the placement's brokers.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["mode"] == COUNT and attrs.get("adaptation") is not None:
+            raise serializers.ValidationError(
+                {"adaptation": "Parts that are only counted hold nothing, so none are adapted."}
+            )
+        return attrs
 
 
 class PlacementAgainSerializer(Form[dict[str, Any]]):

@@ -8,6 +8,7 @@ from apps.common.formatting import counted, duration, figure
 from weir.actions.assign_publishers import MOST_PUBLISHERS
 from weir.actions.set_bucket import COUNT
 from weir.model.placement import Objectives
+from weir.model.plan import Value
 from weir.placement.handover import NOBODY, Names, Part
 from weir.queueing.simulated_broker import PERCENTILE
 from weir.queueing.wait_histogram import TAIL_EVENTS
@@ -319,6 +320,49 @@ def plan_reasons(
         )
     if closing:
         sentences.append(_closing(f"{flow} enters at {named(closing)} no more", assigned, reliable))
+    return tuple(sentences)
+
+
+def order_effect(flow: str, before: Value | None, after: Value | None) -> str:
+    """Return what beginning, changing or ending an order to adapt parts does, in a sentence."""
+    if after is None:
+        return f"Each broker holds the part of {flow} that a plan gave it, until another plan."
+    if before is None:
+        return (
+            f"Rate and size move between the parts of {flow} by what is measured; their sums stay "
+            "as this plan has them."
+        )
+    return "Rate and size go on moving between the parts, their sums stay as they are."
+
+
+def order_reasons(
+    flow: str, before: Value | None, after: Value | None, *, alone: bool, ends_first: bool
+) -> tuple[str, ...]:
+    """Return what a reviewer has to know of an order to adapt parts; nothing where it stays.
+
+    `alone`: the plan changes nothing else. `ends_first`: it ends before parts or brokers change.
+    """
+    if before == after and not ends_first:
+        return ()
+    sentences = [f"Parts and publishers of {flow} stay where they are."] if alone else []
+    if after is None:
+        sentences.append(
+            f"The parts of {flow} follow its traffic no longer: what was moved goes back first, "
+            "then each broker holds the part that a plan gave it."
+        )
+        return tuple(sentences)
+    if ends_first:
+        sentences.append(
+            f"The adaptation of the parts of {flow} that is in force ends before they change, and "
+            "begins again in the last step."
+        )
+    sentences.append(
+        f"From the last step on the control plane moves rate and size between the parts of {flow} "
+        f"at {named(after['brokers'])} by what agents measure, without another approval: every "
+        f"{after['period_s']:g} s, by the last {after['window_s']:g} s. The sums stay "
+        f"as they are, and each broker keeps at least {100 * after['least_share']:g} % of them. "
+        "The page of the topic shows every move, and operators stop it there at once."
+    )
     return tuple(sentences)
 
 

@@ -1,16 +1,22 @@
 """Make a plan of a placement: each broker's part of the topic's bucket and its publishers, what
-shrinks first."""
+shrinks first, and whether parts follow the traffic from then on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, Literal
 
 from django.db import transaction
 
 from apps.accounts.models import User
 from apps.common.errors import Conflict
 from apps.executions.selectors import in_force
-from apps.placements.domain.sentences import list_effect, plan_effect, plan_reasons
+from apps.placements.domain.sentences import (
+    list_effect,
+    order_effect,
+    order_reasons,
+    plan_effect,
+    plan_reasons,
+)
 from apps.placements.models import Placement
 from apps.placements.selectors.lists import (
     lists_in_force,
@@ -22,6 +28,7 @@ from apps.plans.models import Plan
 from apps.plans.services import plan_create
 from apps.systems.models import System
 from weir.actions import SettingKey, target_key
+from weir.actions.adapt_parts import KIND as ORDER
 from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.assign_publishers import MOST_PUBLISHERS
 from weir.actions.set_bucket import COUNT, ENFORCE
@@ -32,6 +39,10 @@ from weir.placement.handover import HandoverStep, Names, Part, handover_steps, p
 
 KIND = "placement"
 FLOW = "carry_flow"
+GOES_ON: Final = "goes_on"
+"""An order in force to adapt parts stays as it is, over the placement's brokers."""
+Adaptation = Mapping[str, float] | Literal["goes_on"] | None
+
 TITLE_LENGTH = Plan._meta.get_field("title").max_length or 0
 
 
@@ -41,11 +52,15 @@ def placement_plan(
     placement: Placement,
     actor: User | None,
     mode: str = ENFORCE,
+    adaptation: Adaptation = GOES_ON,
     title: str = "",
     answerable: User | None = None,
 ) -> Plan:
     """Make a draft of the plan after which brokers enforce the placement's parts of the bucket and
     let in its publishers, or only count (`mode`) what the parts would hold.
+
+    `adaptation`: window, period and least share by which the parts follow the traffic from then
+    on; None: they stay as the plan has them.
 
     Raises Conflict: `plan_is_stale` (the model moved), `not_carried` (agents do not know the
     topic), `enforced_already` (counting would lift parts in force), `nothing_to_change`, and what
@@ -89,19 +104,16 @@ def placement_plan(
             HandoverStep(parts=changes)
             for changes in part_steps(before, after, source=carried["broker"])
         ]
-    if not steps:
+    ordered = _ordered(flow, settings, adaptation if mode == ENFORCE else None, after)
+    if not steps and not ordered.changes:
         raise Conflict(
             "nothing_to_change",
             f"What {placement} asks for is in force already; there is nothing to change.",
         )
-    document = Document(
-        kind=KIND,
-        system=str(system.public_id),
-        model_version=system.model_version,
-        snapshot_hash=placement.run.snapshot.content_hash,
-        source=Source(kind=KIND, id=str(placement.public_id), name=str(placement)),
-        title=(title.strip() or _title(placement, mode))[:TITLE_LENGTH],
-        why=plan_reasons(
+    about_parts = (
+        ()
+        if not steps
+        else plan_reasons(
             flow=flow,
             outcome=placement.outcome,
             moves=lists.moves if lists.after else _moves(placement),
@@ -111,9 +123,25 @@ def placement_plan(
             opens=bool(lists.before and not lists.after),
             closing=[] if mode == COUNT else [broker for broker in enters if broker not in after],
             reliable=carried["delivery"] == "reliable",
-        ),
-        steps=tuple(Step(actions=tuple(_actions(flow, step))) for step in steps),
-        promise=_promise(placement, mode),
+        )
+    )
+    about_order = order_reasons(
+        flow,
+        ordered.before,
+        ordered.after,
+        alone=not steps,
+        ends_first=ordered.ends_before(steps),
+    )
+    document = Document(
+        kind=KIND,
+        system=str(system.public_id),
+        model_version=system.model_version,
+        snapshot_hash=placement.run.snapshot.content_hash,
+        source=Source(kind=KIND, id=str(placement.public_id), name=str(placement)),
+        title=(title.strip() or _title(placement, mode, None if steps else ordered))[:TITLE_LENGTH],
+        why=(*about_parts, *about_order),
+        steps=_steps(flow, steps, ordered),
+        promise=_promise(placement, mode) if steps else (),
     )
     return plan_create(
         system=system, actor=actor, document=document, run=placement.run, answerable=answerable
@@ -135,6 +163,61 @@ class Assigned:
         here: Names = frozenset()
         counts = {b: len(names - self.present.get(b, here)) for b, names in self.after.items()}
         return {broker: count for broker, count in sorted(counts.items()) if count}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordered:
+    """Hold the order to adapt the parts of a flow before and after a plan; None: there is none."""
+
+    before: Value | None
+    after: Value | None
+
+    @property
+    def changes(self) -> bool:
+        """Return whether the order changes."""
+        return self.before != self.after
+
+    def ends_before(self, steps: Sequence[HandoverStep]) -> bool:
+        """Return whether an order in force ends before these steps: while parts change nobody else
+        moves them."""
+        if self.before is None or not steps:
+            return False
+        moved = self.after is None or self.before["brokers"] != self.after["brokers"]
+        return moved or any(step.parts for step in steps)
+
+
+def _ordered(
+    flow: str,
+    settings: Mapping[SettingKey, Value],
+    adaptation: Adaptation,
+    parts: Mapping[str, Part],
+) -> Ordered:
+    before = settings.get((ORDER, target_key({"flow": flow})))
+    wanted = before if adaptation == GOES_ON else adaptation
+    after = None if wanted is None else {**wanted, "brokers": sorted(parts)}
+    return Ordered(before=before, after=after)
+
+
+def _steps(flow: str, steps: Sequence[HandoverStep], ordered: Ordered) -> tuple[Step, ...]:
+    """Return the steps with the order: it ends in a first one of its own, where it must not move
+    parts meanwhile, and begins in a last one."""
+    first: tuple[Step, ...] = ()
+    before, after = ordered.before, ordered.after
+    if ordered.ends_before(steps):
+        first, before = (_order_step(flow, before, None),), None
+    last = (_order_step(flow, before, after),) if before != after else ()
+    return (*first, *(Step(actions=tuple(_actions(flow, step))) for step in steps), *last)
+
+
+def _order_step(flow: str, before: Value | None, after: Value | None) -> Step:
+    action = Action(
+        kind=ORDER,
+        target={"flow": flow},
+        before=before,
+        after=after,
+        effect=order_effect(flow, before, after),
+    )
+    return Step(actions=(action,))
 
 
 def _lists(
@@ -203,7 +286,10 @@ def _value(part: Part | None) -> dict[str, Any] | None:
     }
 
 
-def _title(placement: Placement, mode: str) -> str:
+def _title(placement: Placement, mode: str, alone: Ordered | None) -> str:
+    if alone is not None:
+        verb = "End" if alone.after is None else "Change" if alone.before else "Begin"
+        return f"{verb} the adaptation of the parts of {placement.topic_name}"
     if mode == COUNT:
         return f"Count what the parts of {placement} would hold of {placement.topic_name}"
     return f"Split the bucket of {placement.topic_name} over its brokers as {placement} has it"

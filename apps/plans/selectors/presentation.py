@@ -6,7 +6,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from apps.common.formatting import counted, percent
+from apps.common.formatting import counted
 from apps.executions.selectors import value_shown
 from apps.executions.selectors.modelled import STRUCTURE
 from apps.plans.selectors.model_state import structure_words
@@ -244,7 +244,7 @@ def order_words(value: Value | None) -> str:
         return "parts stay"
     return (
         f"every {value['period_s']:g} s by {value['window_s']:g} s, at least "
-        f"{percent(value['least_share'], 1)}, {counted(len(value['brokers']), 'broker')}"
+        f"{100 * value['least_share']:g} %, {counted(len(value['brokers']), 'broker')}"
     )
 
 

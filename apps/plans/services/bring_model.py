@@ -3,7 +3,8 @@
 Rates and limits in force stay with what they limit. A flow whose ingress moves is limited at the
 new one as at the old one, a class that moves keeps its limit, and what limits nothing any more is
 lifted. Parts of a token bucket and lists of publishers end with the topic, or when it has no token
-bucket any more. New values are an allocation's or a placement's to propose.
+bucket any more; an order to adapt these parts ends before anything else. New values are to be proposed by
+an allocation or a placement.
 """
 
 from collections.abc import Collection, Mapping
@@ -21,6 +22,7 @@ from apps.plans.models import Plan
 from apps.plans.services.create import LENGTHS, plan_create
 from apps.systems.models import System
 from weir.actions import SettingKey, target_key, target_of
+from weir.actions.adapt_parts import KIND as ORDER
 from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.set_bucket import ENFORCE
 from weir.actions.set_bucket import KIND as BUCKET
@@ -48,7 +50,8 @@ def plan_of_model(*, system: System, actor: User | None, title: str = "") -> Pla
     )
     released, lifted = ended_lists(asked, settings, split)
     ended = [*ended_parts(settings, split), *lifted]
-    if not found and not ended:
+    orders = ended_orders(settings, split)
+    if not found and not ended and not orders:
         raise Conflict(
             "nothing_to_change",
             f"Agents of {locked} carry and serve what the model asks for already. Rates and "
@@ -61,13 +64,16 @@ def plan_of_model(*, system: System, actor: User | None, title: str = "") -> Pla
         model_version=locked.model_version,
         snapshot_hash="",
         source=Source(kind=KIND, id=str(locked.public_id), name=f"version {locked.model_version}"),
-        title=(title.strip() or _title(found, ended))[: LENGTHS["title"]],
+        title=(title.strip() or _title(found, [*orders, *ended]))[: LENGTHS["title"]],
         why=(
             *reasons(found),
             *_about_parts(found, ended, settings),
             *_unlimited(asked, settings, moved),
         ),
-        steps=(*([Step(actions=tuple(released))] if released else []), *arranged(found, moved)),
+        steps=(
+            *(Step(actions=tuple(first)) for first in (orders, released) if first),
+            *arranged(found, moved),
+        ),
     )
     return plan_create(system=locked, actor=actor, document=document)
 
@@ -93,6 +99,21 @@ def ended_parts(settings: Mapping[SettingKey, Value], split: Collection[str]) ->
             effect=f"The model has no token bucket for {target['flow']} any more.",
         )
         for key, target in _targets(BUCKET, settings)
+        if target["flow"] not in split
+    ]
+
+
+def ended_orders(settings: Mapping[SettingKey, Value], split: Collection[str]) -> list[Action]:
+    """Return what ends the orders to adapt the parts of topics that are not in `split`."""
+    return [
+        Action(
+            kind=ORDER,
+            target=target,
+            before=settings[key],
+            after=None,
+            effect=f"The parts of {target['flow']} are moved back before they end.",
+        )
+        for key, target in _targets(ORDER, settings)
         if target["flow"] not in split
     ]
 

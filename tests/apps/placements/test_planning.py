@@ -13,6 +13,8 @@ from apps.placements.models import Placement
 from apps.placements.services import propose
 from apps.plans.models import Plan
 from apps.plans.selectors.presentation import publishers_changed
+from apps.policies.domain.rules import auto_approves
+from apps.policies.domain.terms import Terms
 from apps.systems.services import entity_update
 from apps.telemetry.models import Sample
 from tests.conftest import client_of
@@ -26,6 +28,7 @@ from tests.factories.streets import (
     place,
     values,
 )
+from weir.actions import inverse_steps, target_key
 from weir.model.plan import Action
 
 pytestmark = pytest.mark.django_db
@@ -361,3 +364,135 @@ def test_counting_closes_nothing(api, streets):
     Publisher.objects.filter(system=streets.system, topic=streets.topic).update(pinned=False)
     plan = plan_of(api, place(streets, drained_brokers=[streets.brokers["b1"]]), mode="count")
     assert not any("no more" in sentence for sentence in plan.content.why)
+
+
+PACE = {"window_s": 20.0, "period_s": 2.0, "least_share": 0.05}
+
+
+def kinds_of(plan: Plan) -> list[set[str]]:
+    return [{action.kind for action in step.actions} for step in plan.content.steps]
+
+
+def orders(plan: Plan) -> list[tuple[int, Any, Any]]:
+    """Step, value before and value after of each change of the order to adapt parts."""
+    return [
+        (index, action.before, action.after)
+        for index, step in enumerate(plan.content.steps)
+        for action in step.actions
+        if action.kind == "adapt_parts"
+    ]
+
+
+def adapt(streets: Streets, *brokers: str) -> dict[str, Any]:
+    """An order over these brokers is in force."""
+    target = {"flow": streets.topic.name}
+    value = {**PACE, "brokers": sorted(brokers)}
+    Setting.objects.update_or_create(
+        system=streets.system,
+        kind="adapt_parts",
+        target_key=target_key(target),
+        defaults={"target": target, "in_force": value, "desired": value},
+    )
+    return value
+
+
+def test_parts_follow_the_traffic_from_the_last_step_on(api, streets):
+    placement = place(streets, drained_brokers=[streets.brokers["b3"]])
+    plan = plan_of(api, placement, adaptation=PACE)
+    assert kinds_of(plan) == [
+        *({"assign_publishers"}, {"set_bucket"}, {"set_bucket"}, {"assign_publishers"}),
+        {"adapt_parts"},
+    ]
+    assert orders(plan) == [(4, None, {**PACE, "brokers": ["b1", "b2"]})]
+    assert plan.content.why[-1] == (
+        "From the last step on the control plane moves rate and size between the parts of sensors "
+        "at b1, b2 by what agents measure, without another approval: every 2 s, by the last 20 s. "
+        "The sums stay as they are, and each broker keeps at least 5 % of them. The page of the "
+        "topic shows every move, and operators stop it there at once."
+    )
+    assert plan.blast_radius["brokers"] == 2
+
+
+def test_a_plan_of_the_order_alone_has_one_step_and_counts_its_brokers(api, streets):
+    placement = place(streets)
+    carry_out(streets, plan_of(api, placement))
+    plan = plan_of(api, placement, adaptation={})
+    brokers = sorted(row["broker"] for row in placement.outcome["shares"] if row["publishers"])
+    defaults = {"window_s": 10.0, "period_s": 1.0, "least_share": 0.02}
+    assert orders(plan) == [(0, None, {**defaults, "brokers": brokers})]
+    assert len(plan.content.steps) == 1
+    assert plan.title == "Begin the adaptation of the parts of sensors"
+    assert plan.content.why[0] == "Parts and publishers of sensors stay where they are."
+    assert (plan.content.promise, plan.blast_radius["brokers"]) == ((), len(brokers))
+    (row,) = api.get(f"/api/v1/plans/{plan.public_id}").json()["changes"]
+    assert (row["kind"], row["label"], row["was"], row["becomes"]) == (
+        *("adapt_parts", "sensors", "parts stay"),
+        f"every 1 s by 10 s, at least 2 %, {len(brokers)} brokers",
+    )
+
+
+def test_a_policy_never_begins_an_adaptation_by_itself(api, streets):
+    terms = Terms(auto_approve_max_share=1.0, auto_approve_max_change=1e9)
+    placement = place(streets)
+    carry_out(streets, plan_of(api, placement))
+    plan = plan_of(api, placement, adaptation=PACE)
+    assert auto_approves(terms, plan.content, plan.blast_radius) is None
+
+
+def test_an_order_ends_before_parts_change_and_begins_again_over_the_new_brokers(api, streets):
+    carry_out(streets, plan_of(api, place(streets, drained_brokers=[streets.brokers["b3"]])))
+    before = adapt(streets, "b1", "b2")
+    Publisher.objects.filter(system=streets.system, topic=streets.topic).update(pinned=False)
+    plan = plan_of(api, place(streets, drained_brokers=[streets.brokers["b1"]]))
+    last = len(plan.content.steps) - 1
+    brokers = sorted(broker for broker, part in values(plan).items() if part["rate_per_s"])
+    assert "b1" not in brokers
+    assert orders(plan) == [(0, before, None), (last, None, {**PACE, "brokers": brokers})]
+    assert kinds_of(plan)[0] == kinds_of(plan)[-1] == {"adapt_parts"}
+    assert "ends before they change" in " ".join(plan.content.why)
+    undo = inverse_steps(plan.content.steps)
+    assert [undo[0].actions[0].after, undo[-1].actions[0].after] == [None, before]
+
+
+def test_an_order_ends_first_with_null_and_goes_on_when_nothing_is_said(api, streets):
+    placement = place(streets)
+    carry_out(streets, plan_of(api, placement))
+    brokers = [row["broker"] for row in placement.outcome["shares"] if row["publishers"]]
+    before = adapt(streets, *brokers)
+    assert ask(api, placement).json()["code"] == "nothing_to_change"
+    assert ask(api, placement, adaptation=PACE).json()["code"] == "nothing_to_change"
+    ended = plan_of(api, placement, adaptation=None)
+    assert (ended.title, orders(ended)) == (
+        "End the adaptation of the parts of sensors",
+        [(0, before, None)],
+    )
+    changed = plan_of(api, placement, adaptation={**PACE, "window_s": 30.0})
+    assert orders(changed) == [(0, before, {**before, "window_s": 30.0})]
+    assert len(changed.content.steps) == 1
+    Publisher.objects.filter(system=streets.system, topic=streets.topic).update(pinned=False)
+    other = place(streets, drained_brokers=[streets.brokers[brokers[-1]]])
+    moved = plan_of(api, other, adaptation=None)
+    assert orders(moved) == [(0, before, None)], "it does not begin again"
+    assert len(moved.content.steps) > 1
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"adaptation": PACE, "mode": "count"}, "adaptation"),
+        ({"adaptation": {**PACE, "window_s": 1.0}}, "adaptation.window_s"),
+        ({"adaptation": {**PACE, "period_s": 0.5}}, "adaptation.period_s"),
+        ({"adaptation": {**PACE, "period_s": 21.0}}, "adaptation.period_s"),
+        ({"adaptation": {**PACE, "least_share": 0.3}}, "adaptation.least_share"),
+        ({"adaptation": {**PACE, "gain": 1.0}}, "adaptation.gain"),
+    ],
+)
+def test_what_an_order_may_not_say_is_refused_at_the_field(api, streets, body, field):
+    answer = ask(api, place(streets), **body)
+    assert answer.status_code == 400
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
+
+
+def test_counting_takes_no_adaptation_and_may_say_so(api, streets):
+    plan = plan_of(api, place(streets), mode="count", adaptation=None)
+    assert orders(plan) == []

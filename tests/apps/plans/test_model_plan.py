@@ -4,6 +4,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.common.errors import Conflict
+from apps.executions.selectors import in_force
 from apps.executions.services import executions_tick
 from apps.executions.services.documents import document_of, facts_of
 from apps.executions.services.reports import agent_heard
@@ -331,6 +332,26 @@ def test_parts_of_a_bucket_end_when_the_topic_has_none(harbour, agents, ines, jo
     assert plan.title == "Bring the model into force: the split of 1 bucket ends"
     assert any("is split no longer" in sentence for sentence in plan.content.why)
     assert [told(harbour, name).flows["tides"].ingress for name in "ab"] == [True, False]
+
+
+@pytest.mark.parametrize("how", ["the topic goes", "it has no bucket"])
+def test_parts_follow_the_traffic_no_longer_before_they_end(harbour, agents, ines, jon, olga, how):
+    split_over_b(harbour, agents, ines, jon, olga)
+    value = {"window_s": 10.0, "period_s": 1.0, "least_share": 0.02, "brokers": ["b"]}
+    order = Action(kind="adapt_parts", target={"flow": "tides"}, after=value)
+    carried_out(
+        harbour, agents, approved(make_plan(harbour.system, ines, [order]), ines, jon), olga
+    )
+    if how == "the topic goes":
+        drop(harbour.consumers)
+        drop(harbour.topic)
+    else:
+        edit(harbour.topic, token_rate_per_s=None, token_bucket=None)
+    plan = bring(harbour, agents, ines, jon, olga)
+    assert titles(plan)[0] == ["End the adaptation of the parts of tides at b"]
+    later = [title for step in titles(plan)[1:] for title in step]
+    assert any(title.startswith("End the part of the bucket") for title in later)
+    assert not any(key[0] == "adapt_parts" for key in in_force(harbour.system).settings)
 
 
 def listed(at: str, *publishers: str) -> Action:

@@ -372,9 +372,7 @@ def test_what_takes_away(before: Any, after: Any, takes: bool) -> None:
         ),
     ],
 )
-def test_the_title_of_an_order_says_what_of_it_changes(
-    before: Any, after: Any, title: str
-) -> None:
+def test_the_title_of_an_order_says_what_of_it_changes(before: Any, after: Any, title: str) -> None:
     assert actions.title(_with("adapt_parts", before=before, after=after)) == title
 
 
