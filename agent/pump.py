@@ -21,6 +21,7 @@ from agent.profile import Profile, ProfileKey
 from weir.coordination.wire import Delivery, Gate
 from weir.queueing.counting_bucket import CountingBucket
 from weir.queueing.token_bucket import TokenBucket
+from weir.queueing.unfinished_work import UnfinishedWork
 from weir.queueing.wait_histogram import Piece, WaitWindow
 
 log = logging.getLogger(__name__)
@@ -88,7 +89,10 @@ class Pump:
         """The same since the part of a bucket and the list of publishers were set; None where no
         part is enforced."""
         self._profiled: ProfileKey | None = None
+        self._unfinished: UnfinishedWork | None = None
+        """What is unfinished at the gate; None where no part of a bucket is enforced."""
         self._counted, self._measured = _Newest(), _Newest()
+        self._newest_read = 0
         self._may_move = asyncio.Event()
         self._gate_changed = asyncio.Event()
         self._moving: deque[tuple[asyncio.Future[list[None]], Batch]] = deque()
@@ -124,6 +128,11 @@ class Pump:
                 rate_per_s=gate.rate_per_s, burst=gate.burst, now=now, level=0.0, collects=True
             )
         elif (gate.rate_per_s, gate.burst) != (self._bucket.rate_per_s, self._bucket.burst):
+            if self._unfinished is not None:
+                level = self._bucket.level(now)
+                self._unfinished.change(
+                    now, rate_per_s=gate.rate_per_s, size=gate.burst, level=level
+                )
             self._bucket.change(now, rate_per_s=gate.rate_per_s, burst=gate.burst)
         self._begin_profile(now)
         self._gate_changed.set()
@@ -135,12 +144,36 @@ class Pump:
             self._begin_profile(now)
 
     def _begin_profile(self, now: float) -> None:
-        """Begin a profile once the gate is what it belongs to, and end it with the gate."""
+        """Begin a profile once the gate is what it belongs to, and end it with the gate. What is
+        unfinished there goes on when a part changes."""
         key, gate = self._profiled, self._bucket
+        if key is None or gate is None:
+            self._unfinished = None
+        elif self._unfinished is None:
+            level = gate.level(now)
+            self._unfinished = UnfinishedWork(
+                rate_per_s=gate.rate_per_s, size=gate.burst, level=level, now=now
+            )
         if key is None or gate is None or not key.fits(gate):
             self.profile = None
         elif self.profile is None:
             self.profile = Profile(key, gate, now)
+
+    def work_peak(self, now: float, *, backlog: int, newest: int | None) -> float | None:
+        """Return the largest unfinished work at the gate since the last call; None where no part of
+        a bucket is enforced. `backlog` is what the source holds, `newest` the position of its
+        newest message, where that is known."""
+        work, bucket = self._unfinished, self._bucket
+        if work is None or bucket is None:
+            return None
+        if self.source.delivery is Delivery.BEST_EFFORT:
+            unread = backlog
+        elif newest is not None:
+            unread = max(0, newest - self._newest_read)
+        else:
+            # Messages stay in the source until they are settled.
+            unread = max(0, backlog - self._held - self._in_flight)
+        return work.reading(now, level=bucket.level(now), read=self._held, unread=unread)
 
     @property
     def waiting(self) -> int:
@@ -201,8 +234,9 @@ class Pump:
             first = batch.messages[0]
             # A mark is no message.
             self._held, self._flow = 0 if first.mark else len(batch.messages), first.flow
-            if self.counting is not None and not first.mark:
-                self._count(self.counting, batch)
+            self._newest_read = max(self._newest_read, batch.messages[-1].position)
+            if not first.mark and (self.counting is not None or self._unfinished is not None):
+                self._count(batch)
             while not self._may_move.is_set():
                 await self._may_move.wait()
             if first.mark:
@@ -261,14 +295,19 @@ class Pump:
             async with asyncio.timeout(wait_s):
                 await self._gate_changed.wait()
 
-    def _count(self, counting: CountingBucket, batch: Batch) -> None:
-        """Count what a part would hold, by when messages arrived: neither a gate nor a pause
-        changes that."""
+    def _count(self, batch: Batch) -> None:
+        """Count what a part would hold, or what is unfinished at it, by when messages arrived:
+        neither a gate nor a pause changes that."""
         known = self._counted.known(batch.messages)
-        if batch.arrived_at:
-            counting.count_arrivals(batch.arrived_at[known:])
-        else:
-            counting.count(self._clock(), len(batch.messages) - known)
+        arrived_at = batch.arrived_at
+        if not arrived_at:
+            arrived_at = [self._clock()] * len(batch.messages)
+        if known:
+            arrived_at = arrived_at[known:]
+        if self.counting is not None:
+            self.counting.count_arrivals(arrived_at)
+        if self._unfinished is not None:
+            self._unfinished.count(arrived_at)
 
     def _measure(self, batch: Batch) -> None:
         """Measure the size of the messages that leave now, and how long each has waited."""

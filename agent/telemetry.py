@@ -44,6 +44,8 @@ class Counters:
     """Flow -> how long messages waited that left through its gate lately."""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     """Flow -> the same since its part of a bucket and its list were set."""
+    gates: Mapping[str, Pump] = field(default_factory=dict)
+    """Flow -> the pump that reads it at its ingress."""
     lost: Mapping[str, int] = field(default_factory=dict)
     """Flow -> best-effort messages that were forwarded before every neighbour had declared its
     interest."""
@@ -89,6 +91,7 @@ class Tally:
         counting: dict[str, CountingBucket] = {}
         waits: dict[str, WaitWindow] = {}
         profiles: dict[str, Profile] = {}
+        gates: dict[str, Pump] = {}
         for pump in (*pumps, *self._ending):
             if pump.counting is not None:
                 counting[pump.source.flow] = pump.counting
@@ -101,6 +104,7 @@ class Tally:
             _count(pump, passed, sent, received)
             _sample(pump, sized, acked)
             if pump.source.flow:
+                gates.setdefault(pump.source.flow, pump)
                 _add({pump.source.flow: pump.waiting}, waiting)
         return Counters(
             passed=passed,
@@ -112,6 +116,7 @@ class Tally:
             counting=counting,
             waits=waits,
             profiles=profiles,
+            gates=gates,
             lost=lost,
             left=left,
         )
@@ -331,6 +336,12 @@ class Meter:
             }
             flows[flow] |= {name: mean for name, mean in means.items() if mean is not None}
             flows[flow] |= _room(stats.ingress_room.get(flow))
+            flows[flow] |= _unfinished(
+                counters.gates.get(flow),
+                self._at,
+                ingress.get(flow, 0),
+                stats.ingress_room.get(flow),
+            )
             flows[flow] |= _would_hold(counters.counting.get(flow))
             flows[flow] |= _waited(counters.waits.get(flow), self._at)
             flows[flow] |= _profiled(counters.profiles.get(flow), self._at)
@@ -358,6 +369,13 @@ def _room(room: Room | None) -> dict[str, float]:
         "keep_s": room.keep_s,
     }
     return {name: value for name, value in known.items() if value is not None}
+
+
+def _unfinished(pump: Pump | None, now: float, backlog: int, room: Room | None) -> dict[str, float]:
+    """Return the largest unfinished work at the gate of an enforced part since the last reading."""
+    newest = None if room is None else room.newest
+    peak = None if pump is None else pump.work_peak(now, backlog=backlog, newest=newest)
+    return {} if peak is None else {"work_peak": peak}
 
 
 def _would_hold(counting: CountingBucket | None) -> dict[str, float]:

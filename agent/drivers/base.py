@@ -208,6 +208,8 @@ class Room:
     most_bytes: int | None = None
     keep_s: float | None = None
     """How old a message may become before the broker drops it."""
+    newest: int | None = None
+    """The position of the newest message that it ever held; None where the product does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

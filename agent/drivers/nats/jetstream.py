@@ -214,6 +214,7 @@ def _room(state: Mapping[str, Any], config: Mapping[str, Any]) -> Room:
         most_messages=limit("max_msgs"),
         most_bytes=limit("max_bytes"),
         keep_s=None if age is None else age / NANOSECONDS,
+        newest=int(state["last_seq"]) if "last_seq" in state else None,
     )
 
 

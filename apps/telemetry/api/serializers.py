@@ -231,6 +231,12 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
     )
     wait_mean_s = serializers.FloatField(required=False, help_text="Their mean wait.")
     wait_longest_s = serializers.FloatField(required=False, help_text="The longest such wait.")
+    work_peak = serializers.FloatField(
+        required=False,
+        help_text="The largest unfinished work since the last sample at the broker's part of the "
+        "topic's bucket, messages: tokens that are missing from it and messages that wait for one. "
+        "Absent where no part is enforced.",
+    )
     profile_s = serializers.FloatField(
         required=False,
         help_text="Seconds since the broker's part of the topic's bucket and its list of "
