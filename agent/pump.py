@@ -159,10 +159,12 @@ class Pump:
         elif self.profile is None:
             self.profile = Profile(key, gate, now)
 
-    def work_peak(self, now: float, *, backlog: int, newest: int | None) -> float | None:
-        """Return the largest unfinished work at the gate since the last call; None where no part of
-        a bucket is enforced. `backlog` is what the source holds, `newest` the position of its
-        newest message, where that is known."""
+    def unfinished(
+        self, now: float, *, backlog: int, newest: int | None
+    ) -> tuple[float, int] | None:
+        """Return the largest unfinished work at the gate since the last call, and how many messages
+        wait there now; None where no part of a bucket is enforced. `backlog` is what the source
+        holds, `newest` the position of its newest message, where that is known."""
         work, bucket = self._unfinished, self._bucket
         if work is None or bucket is None:
             return None
@@ -173,7 +175,8 @@ class Pump:
         else:
             # Messages stay in the source until they are settled.
             unread = max(0, backlog - self._held - self._in_flight)
-        return work.reading(now, level=bucket.level(now), read=self._held, unread=unread)
+        level, read = bucket.level(now), self._held
+        return work.reading(now, level=level, read=read, unread=unread), read + unread
 
     @property
     def waiting(self) -> int:

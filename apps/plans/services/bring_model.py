@@ -3,8 +3,8 @@
 Rates and limits in force stay with what they limit. A flow whose ingress moves is limited at the
 new one as at the old one, a class that moves keeps its limit, and what limits nothing any more is
 lifted. Parts of a token bucket and lists of publishers end with the topic, or when it has no token
-bucket any more; an order to adapt these parts ends before anything else. New values are to be proposed by
-an allocation or a placement.
+bucket any more; an order to adapt these parts ends before anything else. New values are proposed by
+allocations and placements.
 """
 
 from collections.abc import Collection, Mapping

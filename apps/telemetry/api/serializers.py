@@ -237,6 +237,11 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
         "topic's bucket, messages: tokens that are missing from it and messages that wait for one. "
         "Absent where no part is enforced.",
     )
+    work_waiting = serializers.FloatField(
+        required=False,
+        help_text="Messages that wait for a token of this part. `backlog` counts also those of a "
+        "reliable topic that have passed and that the broker has not removed yet.",
+    )
     profile_s = serializers.FloatField(
         required=False,
         help_text="Seconds since the broker's part of the topic's bucket and its list of "

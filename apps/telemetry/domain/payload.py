@@ -15,7 +15,7 @@ FLOW = (
     *("offered_per_s", "passed_per_s", "shed_per_s", "message_bytes", "ack_s"),
     *("backlog", "backlog_bytes", "most_messages", "most_bytes", "keep_s"),
     *("bucket_messages", "bucket_held", "bucket_p99_s", "bucket_longest_s"),
-    "work_peak",
+    *("work_peak", "work_waiting"),
     *("wait_messages", "wait_p99_s", "wait_mean_s", "wait_longest_s"),
     *("profile_s", "profile_messages", "profile_independent"),
     *("profile_rate_per_s", "profile_size", "profile_publishers"),
