@@ -133,7 +133,7 @@ def _parameter(name: str) -> Amount:
     )
 
 
-class AdaptationRequestSerializer(Form[dict[str, Any]]):
+class AdaptationOrderSerializer(Form[dict[str, Any]]):
     """Read how the parts of the bucket follow the traffic."""
 
     window_s = _parameter("window_s")
@@ -161,7 +161,7 @@ class PlacementPlanRequestSerializer(Form[dict[str, Any]]):
         required=False,
         default=ENFORCE,
     )
-    adaptation = AdaptationRequestSerializer(
+    adaptation = AdaptationOrderSerializer(
         required=False,
         allow_null=True,
         help_text="How rate and size move between the parts by what agents measure once the plan "
