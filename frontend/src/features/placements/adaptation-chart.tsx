@@ -16,6 +16,8 @@ const EChart = lazy(() => import("@/components/ui/echart"));
 const HEIGHT = 210;
 /** A band that is lower has no room for its name; the table beside it has all names. */
 const LEAST_LABELLED = 0.07;
+/** The end of the axis moves on in such steps. */
+const STEP_MS = 10_000;
 const TICKS = [0, 0.25, 0.5, 0.75, 1];
 
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
@@ -23,13 +25,16 @@ const timeText = (ms: number) => momentText(new Date(ms).toISOString());
 const shareOf = (band: Band, { rates }: Moment, total: number) =>
   band.brokers.reduce((sum, broker) => sum + (rates[broker] ?? 0), 0) / total;
 
-function optionOf(
-  bands: readonly Band[],
-  history: readonly Moment[],
-  inForce: Moment,
-  total: number,
-  theme: string,
-): EChartsCoreOption {
+type Drawn = {
+  bands: readonly Band[];
+  history: readonly Moment[];
+  inForce: Moment;
+  /** The whole rate, tokens/s. */
+  total: number;
+};
+
+function optionOf(drawn: Drawn, theme: string): EChartsCoreOption {
+  const { bands, history, inForce, total } = drawn;
   const font = { fontFamily: token("font"), fontSize: 11 };
   const last = history.at(-1);
   const colour = (at: number) => token(colourName(bands, at));
@@ -156,21 +161,18 @@ export function AdaptationChart({
 }) {
   const theme = useTheme();
   const chart = useRef<EChartsType | null>(null);
-  const history = useMemo(() => historyOf(adaptation, now), [adaptation, now]);
   const { parts, contract } = adaptation;
-  const bands = useMemo(() => foldedOf(adaptation), [adaptation]);
+  const until = Math.floor(now / STEP_MS) * STEP_MS;
+  const history = historyOf(adaptation, until);
+  const bands = foldedOf(adaptation);
   const total = contract?.token_rate_per_s ?? 0;
-  const inForce = useMemo(
-    () => ({
-      at: now,
-      rates: Object.fromEntries(parts.map((part) => [part.broker, part.in_force_rate_per_s])),
-    }),
-    [parts, now],
-  );
-  const option = useMemo(
-    () => optionOf(bands, history, inForce, total, theme),
-    [bands, history, inForce, total, theme],
-  );
+  const inForce = {
+    at: until,
+    rates: Object.fromEntries(parts.map((part) => [part.broker, part.in_force_rate_per_s])),
+  };
+  // What is measured changes every second. Drawn anew, a picture loses what somebody reads in it.
+  const text = JSON.stringify({ bands, history, inForce, total });
+  const option = useMemo(() => optionOf(JSON.parse(text) as Drawn, theme), [text, theme]);
   const last = history.at(-1);
   if (!last || total <= 0) return null;
   const words = (moment: Moment) =>

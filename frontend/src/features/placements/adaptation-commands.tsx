@@ -29,7 +29,7 @@ const BACK: Column<AdaptedPart>[] = [
   },
   {
     key: "rate-change",
-    title: "Change of r",
+    title: "Change\u00a0of\u00a0r",
     number: true,
     cell: (row) => (
       <ChangeText change={rateMove(row.in_force_rate_per_s, row.rate_per_s)} same="unchanged" />
@@ -44,7 +44,7 @@ const BACK: Column<AdaptedPart>[] = [
   },
   {
     key: "size-change",
-    title: "Change of b",
+    title: "Change\u00a0of\u00a0b",
     number: true,
     cell: (row) => <ChangeText change={sizeMove(row.in_force_size, row.size)} same="unchanged" />,
   },

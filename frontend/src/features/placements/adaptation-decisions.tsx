@@ -54,7 +54,7 @@ const MOVES: Column<Move>[] = [
   },
   {
     key: "rate-change",
-    title: "Change of r",
+    title: "Change\u00a0of\u00a0r",
     number: true,
     cell: ({ before, after }) => (
       <ChangeText change={rateMove(after.rate_per_s, before.rate_per_s)} same="unchanged" />
@@ -69,7 +69,7 @@ const MOVES: Column<Move>[] = [
   },
   {
     key: "size-change",
-    title: "Change of b",
+    title: "Change\u00a0of\u00a0b",
     number: true,
     cell: ({ before, after }) => (
       <ChangeText change={sizeMove(after.size, before.size)} same="unchanged" />
@@ -98,7 +98,18 @@ function columnsOf(opener: (decision: Decision) => React.ReactNode): Column<Deci
         </div>
       ),
     },
-    { key: "moves", title: "What moved", cell: movesText },
+    {
+      key: "moves",
+      title: "What moved",
+      cell: (row) =>
+        row.state === "given_up" ? (
+          <span className="faint" title="What should have moved; it was given up.">
+            {movesText(row)}
+          </span>
+        ) : (
+          movesText(row)
+        ),
+    },
     { key: "took", title: "Took", cell: (row) => <span className="muted">{tookText(row)}</span> },
     { key: "state", title: "State", cell: (row) => <State decision={row} /> },
   ];

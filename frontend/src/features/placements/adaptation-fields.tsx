@@ -25,7 +25,7 @@ export const draftOf = (order: AdaptationOrder | null, isOn: boolean): Draft => 
 function outside(text: string, least: number, most: number, unit: string): string | undefined {
   const value = parseNumber(text);
   return typeof value !== "number" || value < least || value > most
-    ? `A number from ${least} to ${most} ${unit}.`
+    ? `A number from ${least} to ${most}\u00a0${unit}.`
     : undefined;
 }
 

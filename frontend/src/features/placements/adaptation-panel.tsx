@@ -32,11 +32,12 @@ function AdaptationState({ adaptation: { state } }: { adaptation: Adaptation }) 
 function Halted({ adaptation }: { adaptation: Adaptation }) {
   const { state, because, stopped_at: at, stopped_by: by, note, parts } = adaptation;
   if (state === "held") return <Note tone="warn">Held: {because}</Note>;
-  if (state !== "stopped") return null;
+  if (state === "off")
+    return <Note>The order has ended. Parts are coming back to those in force.</Note>;
   const isBack = movedParts(adaptation).length === 0 && parts.every((part) => part.is_confirmed);
   return (
     <Note>
-      Stopped by {by || "Weir"} <span title={exactTime(at)}>{clockText(at)} UTC</span>
+      Stopped by {by || "Weir"} at <span title={exactTime(at)}>{clockText(at)} UTC</span>
       {note ? <>: {note}</> : null}.{" "}
       {isBack ? "Brokers enforce the parts in force." : "Parts are coming back to those in force."}
     </Note>
@@ -83,6 +84,8 @@ function AdaptationOf({
   const adaptation = useQuery(adaptationQuery(topic.id));
   const { data, dataUpdatedAt } = adaptation;
   const isOn = data !== undefined && data.state !== "off";
+  // An order that has ended leaves parts that still come back.
+  const isShown = isOn || (data !== undefined && movedParts(data).length > 0);
   return (
     <>
       <Panel
@@ -98,21 +101,21 @@ function AdaptationOf({
         }
         className="wrapheads"
         flush
-        footer={isOn ? <Conservation adaptation={data} /> : undefined}
+        footer={isShown ? <Conservation adaptation={data} /> : undefined}
       >
         <QueryBody query={adaptation} what="The adaptation" rows={2}>
           {(one) =>
-            one.state === "off" && movedParts(one).length === 0 ? (
-              <Off adaptation={one} placement={placement} />
-            ) : (
+            isShown ? (
               <>
-                {one.state === "held" || one.state === "stopped" ? (
+                {one.state === "running" ? null : (
                   <div className="body">
                     <Halted adaptation={one} />
                   </div>
-                ) : null}
+                )}
                 <AdaptedParts adaptation={one} />
               </>
+            ) : (
+              <Off adaptation={one} placement={placement} />
             )
           }
         </QueryBody>
@@ -120,7 +123,9 @@ function AdaptationOf({
       {data && (isOn || data.decisions.length > 0) ? (
         <div className="cols c-adapt">
           <AdaptationDecisions adaptation={data} />
-          <AdaptationChart adaptation={data} topic={topic.name} now={dataUpdatedAt} />
+          {isOn ? (
+            <AdaptationChart adaptation={data} topic={topic.name} now={dataUpdatedAt} />
+          ) : null}
         </div>
       ) : null}
     </>

@@ -71,12 +71,12 @@ function columnsOf(adaptation: Adaptation): Column<AdaptedPart>[] {
     { key: "state", title: "State", cell: (row) => <Confirmation part={row} /> },
     number("r-force", "r in force", "tokens/s", (row) => rateText(row.in_force_rate_per_s)),
     number("r", "r now", "tokens/s", (row) => rateText(row.rate_per_s), true),
-    number("r-change", "Change of r", undefined, (row) => (
+    number("r-change", "Change\u00a0of\u00a0r", undefined, (row) => (
       <ChangeText change={rateMove(row.rate_per_s, row.in_force_rate_per_s)} />
     )),
     number("b-force", "b in force", "tokens", (row) => sizeText(row.in_force_size)),
     number("b", "b now", "tokens", (row) => sizeText(row.size), true),
-    number("b-change", "Change of b", undefined, (row) => (
+    number("b-change", "Change\u00a0of\u00a0b", undefined, (row) => (
       <ChangeText change={sizeMove(row.size, row.in_force_size)} />
     )),
     number("offered", "Offered", "msg/s", (row) => measuredRate(row.offered_per_s)),

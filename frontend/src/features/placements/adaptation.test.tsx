@@ -40,11 +40,11 @@ describe("the panel", () => {
       State: "confirmed",
       "r in forcetokens/s": "36,630",
       "r nowtokens/s": "49,500",
-      "Change of r": "+12,870 more",
-      "Change of b": "+5.62 more",
+      "Change\u00a0of\u00a0r": "+12,870 more",
+      "Change\u00a0of\u00a0b": "+5.62 more",
       "Unfinished work, peakmsg": "17.8",
     });
-    expect(await cells(/q-8/)).toMatchObject({ "Change of r": "\u22129,240 less" });
+    expect(await cells(/q-8/)).toMatchObject({ "Change\u00a0of\u00a0r": "\u22129,240 less" });
     const all = await panel();
     expect(all.getByText("Running")).toBeInTheDocument();
     expect(all.getByText(/every 1 s by the last 10 s; an idle broker keeps 2 %/)).toHaveTextContent(
@@ -87,6 +87,19 @@ describe("the panel", () => {
     await user.click(screen.getByRole("button", { name: "Plan the adaptation" }));
     const dialog = within(await screen.findByRole("dialog"));
     expect(await dialog.findByLabelText(/Adapt the parts to traffic/)).toBeChecked();
+  });
+
+  it("shows parts that still come back after the order has ended", async () => {
+    open(adaptation({ state: "off", allowed_commands: [] }));
+    expect(await screen.findByText(/The order has ended/)).toBeInTheDocument();
+    expect(await cells(/q-6/)).toMatchObject({ "r nowtokens/s": "49,500" });
+  });
+
+  it("is read again every second while parts may move", async () => {
+    const { asked } = open(adaptation());
+    await waitFor(() => expect(asked.filter(({ path }) => path === AT).length).toBeGreaterThan(1), {
+      timeout: 3000,
+    });
   });
 
   it("says what failed where it cannot be read", async () => {

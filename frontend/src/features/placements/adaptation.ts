@@ -114,7 +114,9 @@ export function historyOf({ parts, decisions, since }: Adaptation, now: number):
   );
   const begin = since === null ? -Infinity : Date.parse(since);
   const own = decisions.filter(({ at }) => Date.parse(at) >= begin);
-  const newestFirst: Moment[] = own.length > 0 ? [{ at: now, rates: { ...rates } }] : [];
+  const ends = own.map(({ at, ended_at }) => Date.parse(ended_at ?? at));
+  const until = Math.max(now, ...ends);
+  const newestFirst: Moment[] = own.length > 0 ? [{ at: until, rates: { ...rates } }] : [];
   for (const { at, ended_at, moves } of own) {
     newestFirst.push({ at: Date.parse(ended_at ?? at), rates: { ...rates } });
     // What moved since stays as it is; what moved here was another before.
@@ -124,7 +126,7 @@ export function historyOf({ parts, decisions, since }: Adaptation, now: number):
   if (oldest) {
     const start = Date.parse(oldest.at);
     // Somewhat before the first decision, so that what it began from is seen.
-    const lead = Math.max(1000, (now - start) * 0.05);
+    const lead = Math.max(1000, (until - start) * 0.05);
     newestFirst.push({ at: Math.max(begin, start - lead), rates: { ...rates } });
   }
   return newestFirst.reverse();

@@ -102,13 +102,13 @@ describe("parts that follow the traffic", () => {
       await user.type(dialog.getByLabelText(label), text);
     };
     await type("History", "301");
-    expect(dialog.getByLabelText("History")).toHaveAccessibleDescription(/from 2 to 300 s/);
+    expect(dialog.getByLabelText("History")).toHaveAccessibleDescription(/from 2 to 300\ss\./);
     await type("History", "5");
     await type("Period", "6");
     expect(dialog.getByLabelText("Period")).toHaveAccessibleDescription(/Not longer than/);
     await type("Period", "1");
     await type("Floor", "20.5");
-    expect(dialog.getByLabelText("Floor")).toHaveAccessibleDescription(/from 0 to 20 %/);
+    expect(dialog.getByLabelText("Floor")).toHaveAccessibleDescription(/from 0 to 20\s%/);
     expect(make).toBeDisabled();
     await type("Floor", "0");
     expect(make).toBeEnabled();
