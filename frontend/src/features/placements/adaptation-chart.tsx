@@ -148,6 +148,32 @@ function optionOf(drawn: Drawn, theme: string): EChartsCoreOption {
   };
 }
 
+/** Drawn anew only when `drawn` changes: what is measured changes every second, and a picture loses
+ * what somebody reads in it. */
+function Picture({
+  drawn,
+  label,
+  onReady,
+}: {
+  drawn: string;
+  label: string;
+  onReady: (chart: EChartsType | null) => void;
+}) {
+  const theme = useTheme();
+  const option = useMemo(() => optionOf(JSON.parse(drawn) as Drawn, theme), [drawn, theme]);
+  return (
+    <Suspense
+      fallback={
+        <div style={{ height: HEIGHT }}>
+          <Loading rows={5} />
+        </div>
+      }
+    >
+      <EChart option={option} height={HEIGHT} label={label} onReady={onReady} />
+    </Suspense>
+  );
+}
+
 /** Nothing while no decision has moved a rate. */
 export function AdaptationChart({
   adaptation,
@@ -159,7 +185,6 @@ export function AdaptationChart({
   /** When it was read. */
   now: number;
 }) {
-  const theme = useTheme();
   const chart = useRef<EChartsType | null>(null);
   const { parts, contract } = adaptation;
   const until = Math.floor(now / STEP_MS) * STEP_MS;
@@ -170,9 +195,7 @@ export function AdaptationChart({
     at: until,
     rates: Object.fromEntries(parts.map((part) => [part.broker, part.in_force_rate_per_s])),
   };
-  // What is measured changes every second. Drawn anew, a picture loses what somebody reads in it.
   const text = JSON.stringify({ bands, history, inForce, total });
-  const option = useMemo(() => optionOf(JSON.parse(text) as Drawn, theme), [text, theme]);
   const last = history.at(-1);
   if (!last || total <= 0) return null;
   const words = (moment: Moment) =>
@@ -195,22 +218,13 @@ export function AdaptationChart({
       }
       svg={() => chart.current?.renderToSVGString() ?? null}
     >
-      <Suspense
-        fallback={
-          <div style={{ height: HEIGHT }}>
-            <Loading rows={5} />
-          </div>
-        }
-      >
-        <EChart
-          option={option}
-          height={HEIGHT}
-          label={`Shares of the rate over ${count}. Now: ${words(last)}. In force: ${words(inForce)}.`}
-          onReady={(made) => {
-            chart.current = made;
-          }}
-        />
-      </Suspense>
+      <Picture
+        drawn={text}
+        label={`Shares of the rate over ${count}. Now: ${words(last)}. In force: ${words(inForce)}.`}
+        onReady={(made) => {
+          chart.current = made;
+        }}
+      />
     </ChartPanel>
   );
 }
