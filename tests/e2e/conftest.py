@@ -26,6 +26,8 @@ SILENCE_S = "8"
 # limits of its own for each part.
 MOST_S = 300.0
 
+PLACING = ("test_adaptation.py", "test_placements.py")
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Behind a gate that lets less through than is sent, minutes of messages wait, and a publisher is
     released only once all of them have passed.
     """
-    items.sort(key=lambda item: item.path.name != "test_placements.py")
+    items.sort(key=lambda item: item.path.name not in PLACING)
     for item in items:
         ours = Path(__file__).parent in item.path.parents
         if ours and item.get_closest_marker("timeout") is None:

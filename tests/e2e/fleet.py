@@ -4,7 +4,8 @@ import json
 import random
 import time
 import urllib.request
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -19,6 +20,11 @@ CHANCE = random.SystemRandom()
 WINDOW = 8  # measurements, a second each: at six messages a second one more or less is 2 %
 TOLERANCE = 0.1
 UNSETTLED = ("draft", "pending_review", "approved")
+TOPIC = "cranes.rotterdam"
+"""The topic of the demo that has a contract."""
+ROOM = {"rot-1": 14.0, "ham-1": 14.0, "ant-1": 8.0}
+"""What brokers take beside what others send there; the topic's publishers send 20 msg/s by the
+model, which no broker takes alone."""
 
 
 class Fleet:
@@ -180,7 +186,58 @@ class Fleet:
             assert time.monotonic() < deadline, f"(offered, passed), gate: {far}"
             time.sleep(1.0)
 
+    def parts(self) -> dict[str, Any]:
+        """Return what agents observe of the topic's bucket, by broker."""
+        return {
+            row["broker_name"]: row["observed"]["buckets"][TOPIC]
+            for row in self.rows("agents")
+            if TOPIC in row["observed"]["buckets"]
+        }
+
+    def lists(self, plan: Any) -> dict[str, list[str]]:
+        """Broker -> the publishers that it lets in once the plan has been carried out."""
+        exported = self.everybody.get(f"/api/v1/plans/{plan['id']}/export")
+        actions = [action for step in exported["plan"]["steps"] for action in step["actions"]]
+        return {
+            action["target"]["broker"]: action["after"]["publishers"]
+            for action in actions
+            if action["kind"] == "assign_publishers"
+        }
+
     # --- what people do
+
+    @contextmanager
+    def splittable(self, *, token_rate_per_s: float, token_bucket: float) -> Iterator[None]:
+        """Give the topic this contract and publishers of equal rates, and room to three brokers,
+        for a while."""
+        publishers = self.rows("publishers")
+        names = [row["name"] for row in publishers if row["topic_name"] == TOPIC]
+        contract = {"token_rate_per_s": token_rate_per_s, "token_bucket": token_bucket}
+        wanted: dict[tuple[str, str], dict[str, float | None]] = {
+            ("topics", TOPIC): {**contract},
+            **{("publishers", name): {"rate_per_s": round(20.0 / len(names), 3)} for name in names},
+        }
+        for broker, room in ROOM.items():
+            here = [row for row in publishers if row["broker_name"] == broker]
+            taken = sum(row["rate_per_s"] for row in here if row["topic_name"] != TOPIC)
+            wanted["brokers", broker] = {"publish_rate_max_per_s": round(taken + room, 3)}
+        for broker in ("fel-1", "leh-1", "bre-1"):
+            wanted["brokers", broker] = {"publish_rate_max_per_s": None}
+        before = {}
+        for (kind, name), values in wanted.items():
+            (row,) = [row for row in self.rows(kind) if row["name"] == name]
+            before[kind, name] = {member: row[member] for member in values}
+            self.change(kind, name, **values)
+        yield
+        for (kind, name), values in before.items():
+            self.change(kind, name, **values)
+
+    def carry_out(self, plan: Any) -> Any:
+        """Send for review, approve and execute; returns the execution."""
+        self.do(self.author, f"plans/{plan['id']}/submit")
+        execution = self.execute(self.approve(plan))
+        self.wait_execution(execution, "succeeded")
+        return execution
 
     def optimize(self) -> str:
         """A fresh allocation; its id."""

@@ -3,70 +3,20 @@
 import re
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.fleet import Fleet
+from tests.e2e.fleet import TOPIC, Fleet
 
 pytestmark = pytest.mark.e2e
-
-TOPIC = "cranes.rotterdam"
-ROOM = {"rot-1": 14.0, "ham-1": 14.0, "ant-1": 8.0}
-"""Beside what others send there; the topic's publishers send 20 msg/s, which no broker takes."""
 
 
 @pytest.fixture
 def split(fleet: Fleet) -> Iterator[Fleet]:
     """Brokers that take publishers, and a topic with a contract and publishers of equal rates."""
-    publishers = fleet.rows("publishers")
-    names = [row["name"] for row in publishers if row["topic_name"] == TOPIC]
-    wanted: dict[tuple[str, str], dict[str, float | None]] = {
-        ("topics", TOPIC): {"token_rate_per_s": 24.0, "token_bucket": 6.0},
-        **{("publishers", name): {"rate_per_s": round(20.0 / len(names), 3)} for name in names},
-    }
-    for broker, room in ROOM.items():
-        others = [r for r in publishers if r["broker_name"] == broker and r["topic_name"] != TOPIC]
-        taken = sum(row["rate_per_s"] for row in others)
-        wanted["brokers", broker] = {"publish_rate_max_per_s": round(taken + room, 3)}
-    for broker in ("fel-1", "leh-1", "bre-1"):
-        wanted["brokers", broker] = {"publish_rate_max_per_s": None}
-    before = {}
-    for (kind, name), values in wanted.items():
-        (row,) = [row for row in fleet.rows(kind) if row["name"] == name]
-        before[kind, name] = {member: row[member] for member in values}
-        fleet.change(kind, name, **values)
-    yield fleet
-    for (kind, name), values in before.items():
-        fleet.change(kind, name, **values)
-
-
-def parts_of(fleet: Fleet) -> dict[str, Any]:
-    """What agents observe of the topic's bucket, by broker."""
-    return {
-        row["broker_name"]: row["observed"]["buckets"][TOPIC]
-        for row in fleet.rows("agents")
-        if TOPIC in row["observed"]["buckets"]
-    }
-
-
-def lists_of(fleet: Fleet, plan: Any) -> dict[str, list[str]]:
-    """Broker -> the publishers that it lets in once the plan has been carried out."""
-    exported = fleet.everybody.get(f"/api/v1/plans/{plan['id']}/export")
-    actions = [action for step in exported["plan"]["steps"] for action in step["actions"]]
-    return {
-        action["target"]["broker"]: action["after"]["publishers"]
-        for action in actions
-        if action["kind"] == "assign_publishers"
-    }
-
-
-def carried_out(fleet: Fleet, plan: Any) -> Any:
-    fleet.do(fleet.author, f"plans/{plan['id']}/submit")
-    execution = fleet.execute(fleet.approve(plan))
-    fleet.wait_execution(execution, "succeeded")
-    return execution
+    with fleet.splittable(token_rate_per_s=24.0, token_bucket=6.0):
+        yield fleet
 
 
 def test_a_topic_is_split_over_brokers_and_put_back(
@@ -106,8 +56,8 @@ def test_a_topic_is_split_over_brokers_and_put_back(
     expect(author).to_have_url(re.compile("/plans/"))
     expect(author.get_by_text(re.compile("Count what the parts of")).first).to_be_visible()
     counting = split.rows("plans", state="draft")[0]
-    carried_out(split, counting)
-    counted = parts_of(split)
+    split.carry_out(counting)
+    counted = split.parts()
     assert len(counted) == placement["brokers"]
     assert all(part["count_only"] for part in counted.values())
     address = f"placements/{placement['id']}/parts"
@@ -122,14 +72,14 @@ def test_a_topic_is_split_over_brokers_and_put_back(
 
     # Then they are enforced: never more than the whole bucket, and taken back again.
     plan = split.do(split.author, f"placements/{placement['id']}/plan", {}, expect=201)
-    carried_out(split, plan)
-    enforced = parts_of(split)
+    split.carry_out(plan)
+    enforced = split.parts()
     assert not any(part["count_only"] for part in enforced.values())
     assert sum(part["rate_per_s"] for part in enforced.values()) == pytest.approx(24.0)
     assert sum(part["size"] for part in enforced.values()) == pytest.approx(6.0)
     expect(in_force.get_by_text("enforced").first).to_be_visible()
     # Publishers have gone where they belong, and what waits there is measured.
-    lists = lists_of(split, plan)
+    lists = split.lists(plan)
     assert len([names for names in lists.values() if names]) == placement["brokers"]
     split.wait_publishers(lists)
     split.everybody.wait(
@@ -158,7 +108,7 @@ def test_a_topic_is_split_over_brokers_and_put_back(
     assert again.json()["code"] == "not_measured"
     for done in (plan, counting):
         undo = split.do(split.author, f"plans/{done['id']}/roll-back", {}, expect=201)
-        carried_out(split, undo)
-    assert parts_of(split) == {}
+        split.carry_out(undo)
+    assert split.parts() == {}
     split.wait_publishers({source: list(chain.from_iterable(lists.values()))})
     expect(in_force).to_have_count(0)

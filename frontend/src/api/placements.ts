@@ -1,6 +1,7 @@
 /** Placements of topics over brokers, what else they could be, and the request for the next. */
 import { queryOptions } from "@tanstack/react-query";
 
+import type { PlacementPlanRequest } from "./adaptation";
 import { client, idempotencyKey, take, type Page, type Schemas } from "./client";
 import type { ListQuery } from "./catalog";
 import { keys } from "./query-keys";
@@ -91,7 +92,7 @@ export const placeAgain = (id: string, body: { note: string }): Promise<Schemas[
   );
 
 /** A draft of the plan after which brokers enforce, or count, the parts of a placement. */
-export const planFromPlacement = (id: string, body: Schemas["PlacementPlanRequestRequest"]) =>
+export const planFromPlacement = (id: string, body: PlacementPlanRequest) =>
   take(
     client.POST("/api/v1/placements/{id}/plan", {
       params: { path: { id }, header: idempotencyKey() },

@@ -49,6 +49,11 @@ export const keys = {
     rounds: (id: string) => ["placement-rounds", id] as const,
     methods: ["placement-methods"] as const,
   },
+  /** By topic: parts of its bucket that follow its traffic. */
+  adaptation: {
+    all: ["adaptation"] as const,
+    one: (topic: string) => ["adaptation", topic] as const,
+  },
   studies: {
     all: ["studies"] as const,
     list: (query: ListQuery) => ["studies", "list", query] as const,

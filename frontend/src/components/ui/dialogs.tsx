@@ -69,6 +69,8 @@ export function ConfirmDialog({
   dangerous = true,
   askReason = false,
   needsReason = false,
+  reasonLabel = "Reason",
+  ready = true,
   run,
   children,
 }: {
@@ -81,6 +83,9 @@ export function ConfirmDialog({
   askReason?: boolean;
   /** Without a reason of a few words the command is not given. */
   needsReason?: boolean;
+  reasonLabel?: string;
+  /** False while what is typed into its fields cannot be sent. */
+  ready?: boolean;
   run: (reason: string) => Promise<unknown>;
   children: React.ReactNode;
 }) {
@@ -117,7 +122,7 @@ export function ConfirmDialog({
         <div className="text">{children}</div>
         {askReason || needsReason ? (
           <TextField
-            label="Reason"
+            label={reasonLabel}
             hint={
               needsReason ? "At least five letters, kept in the audit." : "Kept in the history."
             }
@@ -136,7 +141,7 @@ export function ConfirmDialog({
             <button
               type="submit"
               className={dangerous ? "btn danger" : "btn pri"}
-              disabled={busy || missing}
+              disabled={busy || missing || !ready}
             >
               {command}
             </button>

@@ -3,6 +3,8 @@ import { screen, within } from "@testing-library/react";
 
 import { MakePlan } from "./make-plan";
 
+import type { Adaptation } from "@/api/adaptation";
+import { adaptation, noAdaptation } from "@/testing/adaptation-samples";
 import { outcome, placementDetail } from "@/testing/placement-samples";
 import { renderPage } from "@/testing/render";
 import { session } from "@/testing/samples";
@@ -46,4 +48,88 @@ it("says nothing of publishers where parts are counted and all are in place", as
   const { user, dialog } = await open(0);
   await user.click(dialog.getByRole("button", { name: "Only count it" }));
   expect(dialog.queryByText(/publisher/)).toBeNull();
+});
+
+describe("parts that follow the traffic", () => {
+  const PLACEMENT = placementDetail({ allowed_commands: ["plan"] });
+  const PLAN = `POST /api/v1/placements/${PLACEMENT.id}/plan`;
+  const SWITCH = "Adapt the parts to traffic while they are in force";
+
+  async function ask(now: Adaptation) {
+    const asked = serve({
+      "GET /api/v1/session": ok(session()),
+      [`GET /api/v1/topics/${PLACEMENT.topic ?? ""}/adaptation`]: ok(now),
+      [PLAN]: ok({ id: "p-1" }),
+    });
+    const { user } = renderPage(<MakePlan placement={PLACEMENT} />, "/", "/");
+    await user.click(await screen.findByRole("button", { name: "Make a plan" }));
+    const dialog = within(await screen.findByRole("dialog"));
+    const toggle = await dialog.findByLabelText(new RegExp(SWITCH));
+    const make = dialog.getByRole("button", { name: "Make a plan" });
+    const body = async () => {
+      await user.click(make);
+      await screen.findByText("elsewhere");
+      return asked.find(({ path }) => path.endsWith("/plan"))?.body;
+    };
+    return { user, dialog, toggle, make, body };
+  }
+
+  it("are not asked for unless somebody turns it on", async () => {
+    const { toggle, body } = await ask(noAdaptation());
+    expect(toggle).not.toBeChecked();
+    expect(await body()).toEqual({ title: "", mode: "enforce" });
+  });
+
+  it("take history, period and floor, with values to begin from", async () => {
+    const { user, toggle, dialog, body } = await ask(noAdaptation());
+    await user.click(toggle);
+    expect(dialog.getByLabelText("History")).toHaveValue("10");
+    expect(dialog.getByLabelText("Period")).toHaveValue("1");
+    const floor = dialog.getByLabelText("Floor");
+    expect(floor).toHaveValue("2");
+    await user.clear(floor);
+    await user.type(floor, "7");
+    expect(await body()).toMatchObject({
+      adaptation: { window_s: 10, period_s: 1, least_share: 0.07 },
+    });
+  });
+
+  it("are refused at the field that is out of range", async () => {
+    const { user, toggle, dialog, make } = await ask(noAdaptation());
+    await user.click(toggle);
+    const type = async (label: string, text: string) => {
+      await user.clear(dialog.getByLabelText(label));
+      await user.type(dialog.getByLabelText(label), text);
+    };
+    await type("History", "301");
+    expect(dialog.getByLabelText("History")).toHaveAccessibleDescription(/from 2 to 300\ss\./);
+    await type("History", "5");
+    await type("Period", "6");
+    expect(dialog.getByLabelText("Period")).toHaveAccessibleDescription(/Not longer than/);
+    await type("Period", "1");
+    await type("Floor", "20.5");
+    expect(dialog.getByLabelText("Floor")).toHaveAccessibleDescription(/from 0 to 20\s%/);
+    expect(make).toBeDisabled();
+    await type("Floor", "0");
+    expect(make).toBeEnabled();
+  });
+
+  it("begin from the order in force, and end by the switch", async () => {
+    const order = { window_s: 30, period_s: 2, least_share: 0.05 };
+    const { user, toggle, dialog, body } = await ask(adaptation(order));
+    expect(toggle).toBeChecked();
+    expect(dialog.getByLabelText("History")).toHaveValue("30");
+    expect(dialog.getByLabelText("Floor")).toHaveValue("5");
+    await user.click(toggle);
+    expect(dialog.getByText(/The plan ends that: they come back/)).toBeInTheDocument();
+    expect(await body()).toEqual({ title: "", mode: "enforce", adaptation: null });
+  });
+
+  it("are not offered where they are only counted, which ends an order in force", async () => {
+    const { user, dialog, body } = await ask(adaptation());
+    await user.click(dialog.getByRole("button", { name: "Only count it" }));
+    expect(dialog.queryByLabelText(new RegExp(SWITCH))).toBeNull();
+    expect(dialog.getByText(/The plan ends that/)).toBeInTheDocument();
+    expect(await body()).toEqual({ title: "", mode: "count", adaptation: null });
+  });
 });

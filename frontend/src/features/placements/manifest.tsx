@@ -36,7 +36,9 @@ export const manifest: Manifest = {
   news: {
     placement: () => ({ atOnce: [keys.placements.all, keys.placements.allRounds] }),
     telemetry: () => ({ paced: [keys.placements.allParts, keys.placements.allRounds] }),
-    execution: () => ({ paced: [keys.placements.allParts, keys.placements.allRounds] }),
+    execution: () => ({
+      paced: [keys.placements.allParts, keys.placements.allRounds, keys.adaptation.all],
+    }),
   },
   computations: [
     {

@@ -1,8 +1,10 @@
 /** The parts of the topic's bucket that are in force, with what brokers measure of them. */
 import { useQuery } from "@tanstack/react-query";
 
+import { isMoved, sizeText } from "./adaptation";
 import { delay } from "./sentences";
 
+import { adaptationQuery, type AdaptedPart } from "@/api/adaptation";
 import {
   partsQuery,
   type BrokerShare,
@@ -87,8 +89,29 @@ function Predicted({ part, shares }: { part: Part; shares: readonly BrokerShare[
 const isOpen = (part: Part) => part.rate_per_s > 0;
 const isEnforced = (part: Part) => part.mode === "enforce" && isOpen(part);
 
-/** What a part holds and what it would hold are never in one column. */
-function columnsOf(parts: readonly Part[], shares: readonly BrokerShare[]): Column<Part>[] {
+/** A number of a part in force, marked where another is enforced now because traffic moved. */
+function InForce({ now, text, of }: { now: string | null; text: string; of: string }) {
+  if (now === null || now === text) return <>{text}</>;
+  const words = `In force; adapted to traffic, ${now} ${of} now.`;
+  return (
+    <span className="nowrap" title={words}>
+      <span className="adaptedmark">
+        <Icon name="gauge" small />
+        <span className="vh">adapted, {now} now</span>
+      </span>{" "}
+      {text}
+    </span>
+  );
+}
+
+/** What a part holds and what it would hold are never in one column. `adapted`: asked of brokers
+ * now, where that is another than what is in force. */
+function columnsOf(
+  parts: readonly Part[],
+  shares: readonly BrokerShare[],
+  adapted: readonly AdaptedPart[],
+): Column<Part>[] {
+  const nowOf = ({ broker }: Part) => adapted.find((one) => one.broker === broker);
   const columns: Column<Part>[] = [
     { key: "broker", title: "Broker", cell: (row) => <span className="ent">{row.broker}</span> },
     { key: "mode", title: "State", cell: (row) => <Mode part={row} /> },
@@ -110,14 +133,30 @@ function columnsOf(parts: readonly Part[], shares: readonly BrokerShare[]): Colu
       title: "r",
       unit: "tokens/s",
       number: true,
-      cell: (row) => (isOpen(row) ? rateText(row.rate_per_s) : unknown),
+      cell: (row) => {
+        if (!isOpen(row)) return unknown;
+        const now = nowOf(row);
+        return (
+          <InForce
+            text={rateText(row.rate_per_s)}
+            now={now ? rateText(now.rate_per_s) : null}
+            of="tokens/s"
+          />
+        );
+      },
     },
     {
       key: "size",
       title: "b",
       unit: "tokens",
       number: true,
-      cell: (row) => (isOpen(row) ? fixed(row.size, row.size >= 1000 ? 0 : 2) : unknown),
+      cell: (row) => {
+        if (!isOpen(row)) return unknown;
+        const now = nowOf(row);
+        return (
+          <InForce text={sizeText(row.size)} now={now ? sizeText(now.size) : null} of="tokens" />
+        );
+      },
     },
     {
       key: "passes",
@@ -260,7 +299,13 @@ function footerOf(parts: Parts | undefined, slo: number | null) {
 
 /** Nothing at all while the topic's bucket is not split. */
 export function PartsPanel({ placement }: { placement: PlacementDetail }) {
+  const { topic } = placement;
   const parts = useQuery(partsQuery(placement.id));
+  const adaptation = useQuery({
+    ...adaptationQuery(topic ?? ""),
+    enabled: topic !== null && (parts.data?.results.length ?? 0) > 0,
+  });
+  const adapted = adaptation.data?.parts.filter(isMoved) ?? [];
   // Most topics are not split: nothing is there before it is known that there is something.
   if (parts.isPending || parts.data?.results.length === 0) return null;
   return (
@@ -274,7 +319,7 @@ export function PartsPanel({ placement }: { placement: PlacementDetail }) {
         {(data) => (
           <DataTable
             label="Parts in force"
-            columns={columnsOf(data.results, placement.outcome.shares)}
+            columns={columnsOf(data.results, placement.outcome.shares, adapted)}
             rows={data.results}
             rowKey={(row) => row.broker}
           />

@@ -4,6 +4,7 @@ import userEvent from "@testing-library/user-event";
 import PlacementPage from "./placement-page";
 
 import type { Part } from "@/api/placements";
+import { noAdaptation } from "@/testing/adaptation-samples";
 import { placementDetail, rounds } from "@/testing/placement-samples";
 import { renderPage } from "@/testing/render";
 import { page, session, system, SYSTEM } from "@/testing/samples";
@@ -33,6 +34,7 @@ const answers = (parts: readonly Part[], rate = 110_000) => ({
   [`GET /api/v1/placements/${L4.id}`]: ok(L4),
   [`GET /api/v1/placements/${L4.id}/moves`]: ok(page([], 0)),
   [`GET /api/v1/placements/${L4.id}/rounds`]: ok(rounds()),
+  [`GET /api/v1/topics/${L4.topic ?? ""}/adaptation`]: ok(noAdaptation()),
   [`GET /api/v1/placements/${L4.id}/parts`]: ok({
     results: parts,
     token_rate_per_s: rate,

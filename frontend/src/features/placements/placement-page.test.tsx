@@ -3,6 +3,7 @@ import { act, fireEvent, screen, waitFor, within } from "@testing-library/react"
 import PlacementPage from "./placement-page";
 
 import type { Outcome, PlacementDetail } from "@/api/placements";
+import { noAdaptation } from "@/testing/adaptation-samples";
 import { move, outcome, placementDetail, rounds, share } from "@/testing/placement-samples";
 import { renderPage } from "@/testing/render";
 import { page, session, system, SYSTEM } from "@/testing/samples";
@@ -16,6 +17,7 @@ const answersOf = (placement: PlacementDetail) => ({
   [`GET /api/v1/systems/${SYSTEM}`]: ok(system({ name: "Quarry" })),
   [`GET /api/v1/placements/${L4.id}`]: ok(placement),
   [`GET /api/v1/placements/${L4.id}/rounds`]: ok(rounds()),
+  [`GET /api/v1/topics/${L4.topic ?? ""}/adaptation`]: ok(noAdaptation()),
   [MOVES]: ok(page([move(), move({ publisher: "md-0002", group: null, from_broker: null })], 334)),
 });
 const answers = answersOf(L4);

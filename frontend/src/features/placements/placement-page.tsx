@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "react-router";
 
+import { AdaptationPanel } from "./adaptation-panel";
 import { placementsAt } from "./addresses";
 import { BrokersPanel } from "./brokers-panel";
 import { Figures } from "./figures";
@@ -71,6 +72,7 @@ function PlacementView({ placement }: { placement: PlacementDetail }) {
           </div>
         </div>
         <PartsPanel placement={placement} />
+        <AdaptationPanel placement={placement} />
         <RoundsPanel placement={placement} />
         <MovesPanel placement={placement} isWhatIf={isOn} />
       </div>
