@@ -1,16 +1,123 @@
-"""Parts of a token bucket that follow the traffic at run time (SRTM, section 5.4)."""
+r"""Parts of a token bucket that follow the traffic at run time (SRTM, section 5.4).
+
+The paper: rates in proportion to mean rates over ten seconds, sizes in proportion to the maximal
+backlog. A mean over ten seconds follows a sharp shift ten seconds late, and what waited by then is
+never made up for. Here, at each decision:
+
+1. Demand d_l of broker l is the mean of what arrived since the last sharp change of its traffic.
+   A change lies where the counts before and after differ by more than they scatter: Student's t
+   of the square roots of the counts (whose variance is the dispersion phi, whatever the rate), over
+   all places at once at MISTAKEN. Batches scatter by phi = their size, and so mask nothing and
+   raise no alarm. The interval in which the change fell is half of each and left out.
+2. Rates r_l = d_l + w_l / DRAIN_S + a share of what is left, in proportion to d_l. w_l: backlog that
+   is more than chance, and that the part would not drain soon itself. With fewer tokens than that
+   the backlogs share TO_BACKLOGS of what demand leaves, in proportion. Where demand exceeds all
+   tokens, everybody has the same share of it.
+3. Sizes in proportion to unfinished work (`work_peak`), the shares of rate counting as much as
+   PRIOR intervals of it: a maximum of few intervals is mostly noise. Unfinished work beyond chance
+   is lack of rate and no burst; it is cut there.
+4. No part below `least_share`. Of the rate the floors take at most FLOORS of what demand leaves
+   (but at least LEAST_FLOOR of themselves): eight brokers of which one has all the traffic would
+   else lose 14 % of the contract to brokers that do not use it. At least one whole token in each
+   part where there are as many.
+5. Parts move only where that matters. Rates: a broker's utilisation would fall by more than
+   MATTERS of the slack, 1 - rho, of its new part, and the parts do not fit what was measured
+   by more than chance (chi-square of all brokers; the scatter of d_l is phi_l d_l / window). After a
+   change the parts were made from little, and are made better by what comes. Backlog: as in 2.
+   Sizes: a part was exceeded, and would be larger by LARGER.
+
+Chance: in a part that fits, unfinished work exceeds x with about exp(-2 (1 - rho) x / phi) (heavy
+traffic; Kingman), so that ln(1 / RARELY) phi / (2 (1 - rho)) is exceeded in one of a thousand
+intervals.
+
+| paper | here |
+|---|---|
+| average message rate over a 10 s window in 1 s increments | `Interval.arrived` |
+| maximum backlog | `Interval.work_peak` |
+| r_l, b_l | `Part.rate_per_s`, `Part.size` |
+
+What came between a shift and the new parts waits, and only r minus the traffic drains it, whatever
+the rule: see docs/algorithms/adaptation.md for the bound.
+
+Rates are messages per second. Pure: no clock, no chance, the order of brokers changes nothing. Cost:
+some 30 microseconds a broker. Fails for nothing that `Interval` can hold.
+
+References:
+    C. Li et al. Impact of Distributed Rate Limiting on Load Distribution in a Latency-sensitive
+    Messaging Service (SRTM), section 5.4.
+    F. J. Anscombe. The transformation of Poisson, binomial and negative-binomial data. Biometrika
+    35, 1948. doi:10.1093/biomet/35.3-4.246
+    J. F. C. Kingman. On queues in heavy traffic. J. R. Stat. Soc. B 24, 1962.
+    doi:10.1111/j.2517-6161.1962.tb00465.x
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
+from statistics import median
 from typing import TYPE_CHECKING
+
+from scipy.special import chdtri, stdtrit
 
 from weir.placement.handover import Part
 from weir.plugins import about, check_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+MISTAKEN = 1e-3
+"""Chance to see a change in a window where there is none."""
+
+DRAIN_S = 1.0
+"""Time in which a backlog is to be gone, where tokens allow it."""
+
+SOON_S = 2.0
+"""A backlog that its own part drains in this time is left to it."""
+
+TO_BACKLOGS = 0.75
+"""Of the tokens that demand leaves, what backlogs may take: without any the others would wait."""
+
+RARELY = 1e-3
+"""Share of intervals in which chance brings more unfinished work to a part that fits."""
+
+LEAST_SLACK = 0.02
+"""1 - utilisation from which unfinished work by chance is computed, at least."""
+
+PRIOR = 5.0
+"""Intervals of unfinished work that count as much as the share of rate does."""
+
+FLOORS = 0.5
+"""Of the tokens that demand leaves, what floors of idle brokers may take."""
+
+LEAST_FLOOR = 0.1
+"""Of its floor, what a broker keeps however much the others need."""
+
+NEVER_CLOSED = 1e-4
+"""Share that is kept also with a `least_share` of 0: a broker without tokens never wakes."""
+
+MATTERS = 0.1
+"""Of the slack that the new part would give: less is not worth a change."""
+
+AT_LEAST = 0.01
+"""Utilisation that a change must save at least: at high utilisation the slack is nearly nothing."""
+
+UNFIT = 1e-3
+"""Chance that parts which fit look as unfit as that, from which they move."""
+
+UNFIT_AFTER_CHANGE = 0.3
+"""The same while the window holds a change: the parts were made from little then."""
+
+LARGER = 1.5
+"""Ratio by which a size must lack to be changed: about three times the noise of a maximum."""
+
+TOO_SMALL = 0.8
+"""Of its floor, below which a part is lifted."""
+
+BORROWED = 2.0
+"""Intervals that the dispersion of all brokers counts in that of one: few intervals say little."""
 
 
 class Cause(StrEnum):
@@ -19,7 +126,7 @@ class Cause(StrEnum):
     STEADY = "steady"
     """Nothing would move by enough to matter."""
     SHIFT = "shift"
-    """Traffic has moved between brokers."""
+    """Rates no longer fit the traffic: it has moved, or a backlog is gone that had more."""
     BACKLOG = "backlog"
     """Messages wait at a broker for tokens that others do not use."""
     BURSTS = "bursts"
@@ -75,6 +182,27 @@ class Adapted:
     """Brokers that gain, the largest gain in rate (else in size) first."""
 
 
+@dataclass(slots=True, kw_only=True)
+class _Traffic:
+    """What the window says of one broker."""
+
+    demand: float
+    """Messages per second since the last change."""
+    seconds: float
+    """What `demand` is the mean of."""
+    intervals: int
+    has_changed: bool
+    scatter: float
+    """Sum of squares of the roots of counts around the means of their stretches."""
+    freedom: int
+    """Degrees of freedom of `scatter`."""
+    waiting: float
+    work: float
+    """Largest unfinished work since the last change."""
+    dispersion: float = 1.0
+    """Variance of counts over their mean; 1: Poisson."""
+
+
 def adapted(
     parts: Mapping[str, Part],
     history: Mapping[str, Sequence[Interval]],
@@ -84,13 +212,300 @@ def adapted(
     """Return the parts that follow what was measured in the window.
 
     `parts`: what each broker enforces now; `history`: its intervals in the window, oldest first.
-    A broker without history keeps its part.
+    A broker without history keeps its part, and so does one whose part has no rate: there the topic
+    is closed.
     """
-    rate = sum(part.rate_per_s for part in parts.values())
-    size = sum(part.size for part in parts.values())
-    arrived = {b: sum(row.arrived for row in history.get(b, ())) + 1e-9 for b in parts}
-    total = sum(arrived.values())
-    after = {
-        b: Part(rate_per_s=rate * arrived[b] / total, size=size * arrived[b] / total) for b in parts
+    names = sorted(
+        name
+        for name, part in parts.items()
+        if part.rate_per_s > 0.0 and any(row.seconds > 0.0 for row in history.get(name, ()))
+    )
+    now = {name: parts[name] for name in names}
+    traffic = {name: _traffic(history[name]) for name in names}
+    demand = math.fsum(each.demand for each in traffic.values())
+    if len(names) < 2 or demand <= 0.0:
+        return Adapted(parts=dict(parts), cause=Cause.STEADY)
+    rate = math.fsum(part.rate_per_s for part in now.values())
+    _disperse(traffic)
+    floor = _rate_floor(traffic, rate, params.least_share)
+    fitting = _shared(_rates(traffic, dict.fromkeys(names, 0.0), rate), rate, floor)
+    limits = _chance_limits(traffic, demand / rate)
+    backlogs = _backlogs(now, traffic, fitting, limits)
+    draining = _shared(_rates(traffic, backlogs, rate), rate, floor)
+    drains = demand < rate and any(
+        backlogs[name] > 0.0 and draining[name] > (1.0 + MATTERS) * now[name].rate_per_s
+        for name in names
+    )
+    sizes = _sizes(now, traffic, fitting, limits, params.least_share)
+    if _rates_matter(now, traffic, fitting, floor):
+        after = _with(now, rates=draining, sizes=sizes)
+        cause = Cause.SHIFT
+    elif drains:
+        after = _with(now, rates=draining, sizes=None)
+        cause = Cause.BACKLOG
+    elif _sizes_matter(now, traffic, sizes, params.least_share):
+        after = _with(now, rates=None, sizes=sizes)
+        cause = Cause.BURSTS
+    else:
+        return Adapted(parts=dict(parts), cause=Cause.STEADY)
+    gains = {
+        name: (after[name].rate_per_s - now[name].rate_per_s, after[name].size - now[name].size)
+        for name in names
     }
-    return Adapted(parts=after, cause=Cause.SHIFT, brokers=tuple(parts))
+    by_size = cause is Cause.BURSTS
+    gainers = sorted((-gains[name][by_size], name) for name in names if gains[name][by_size] > 0.0)
+    return Adapted(
+        parts={name: after.get(name, part) for name, part in parts.items()},
+        cause=cause,
+        brokers=tuple(name for _, name in gainers),
+    )
+
+
+# --- what was measured
+
+
+def _traffic(rows: Sequence[Interval]) -> _Traffic:
+    rows = [row for row in rows if row.seconds > 0.0]
+    first, scatter, freedom = _last_change(rows)
+    has_changed = first > 0
+    # The interval in which the change fell is of both.
+    recent = rows[first + 1 :] if has_changed and first + 1 < len(rows) else rows[first:]
+    seconds = math.fsum(row.seconds for row in recent)
+    return _Traffic(
+        demand=math.fsum(max(0.0, row.arrived) for row in recent) / seconds,
+        seconds=seconds,
+        intervals=len(recent),
+        has_changed=has_changed,
+        scatter=scatter,
+        freedom=freedom,
+        waiting=max(0.0, rows[-1].waiting),
+        work=max(0.0, *(row.work_peak for row in recent)),
+    )
+
+
+def _last_change(rows: Sequence[Interval]) -> tuple[int, float, int]:
+    """Return the first interval since the last change, and scatter and degrees of freedom around
+    the means before and after changes."""
+    roots = [2.0 * math.sqrt((max(0.0, row.arrived) + 0.375) / row.seconds) for row in rows]
+    weights = [row.seconds for row in rows]
+    first, scatter, freedom = 0, 0.0, 0
+    while True:
+        place, before, after = _change(roots[first:], weights[first:])
+        if not place:
+            return first, scatter + after, freedom + max(0, len(roots) - first - 1)
+        scatter += before
+        freedom += place - 1
+        first += place
+
+
+def _change(roots: Sequence[float], weights: Sequence[float]) -> tuple[int, float, float]:
+    """Return where the mean changes, 0: nowhere, and the scatter before and after."""
+    count = len(roots)
+    mean = math.fsum(w * y for w, y in zip(weights, roots, strict=True)) / math.fsum(weights)
+    centred = [y - mean for y in roots]
+    squares = math.fsum(w * y * y for w, y in zip(weights, centred, strict=True))
+    if count < 3:
+        return 0, 0.0, squares
+    whole, least = math.fsum(weights), _least_t(count)
+    place, largest, weight, total = 0, 0.0, 0.0, 0.0
+    for at in range(1, count):
+        weight += weights[at - 1]
+        total += weights[at - 1] * centred[at - 1]
+        # All is centred: the sum after `at` is that before it, negative.
+        between = total * total * (1.0 / weight + 1.0 / (whole - weight))
+        scatter = max(0.0, squares - between) / (count - 2)
+        t = math.sqrt(between / max(1.0, scatter))
+        if t > largest:
+            place, largest = at, t
+    if largest <= least:
+        return 0, 0.0, squares
+    return place, _squares(roots[:place], weights[:place]), _squares(roots[place:], weights[place:])
+
+
+def _squares(roots: Sequence[float], weights: Sequence[float]) -> float:
+    mean = math.fsum(w * y for w, y in zip(weights, roots, strict=True)) / math.fsum(weights)
+    return math.fsum(w * (y - mean) ** 2 for w, y in zip(weights, roots, strict=True))
+
+
+@cache
+def _least_t(count: int) -> float:
+    """Return Student's t that chance exceeds at one of all places with MISTAKEN, at most."""
+    return float(stdtrit(count - 2, 1.0 - MISTAKEN / (2.0 * (count - 1))))
+
+
+@cache
+def _least_chi_square(freedom: int, chance: float) -> float:
+    return float(chdtri(freedom, chance))
+
+
+def _disperse(traffic: Mapping[str, _Traffic]) -> None:
+    """Set the dispersion of each broker; where its intervals are few that of all counts in."""
+    usual = median(
+        [max(1.0, each.scatter / each.freedom) for each in traffic.values() if each.freedom]
+        or [1.0]
+    )
+    for each in traffic.values():
+        borrowed = each.scatter + BORROWED * usual
+        each.dispersion = max(1.0, borrowed / (each.freedom + BORROWED))
+
+
+def _chance_limits(traffic: Mapping[str, _Traffic], utilisation: float) -> dict[str, float]:
+    """Return the unfinished work that chance seldom exceeds where parts fit."""
+    slack = max(LEAST_SLACK, 1.0 - utilisation)
+    return {
+        name: -math.log(RARELY) * each.dispersion / (2.0 * slack) for name, each in traffic.items()
+    }
+
+
+def _backlogs(
+    now: Mapping[str, Part],
+    traffic: Mapping[str, _Traffic],
+    fitting: Mapping[str, float],
+    limits: Mapping[str, float],
+) -> dict[str, float]:
+    """Return what waits beyond chance and is not drained soon, in parts as they are or fitting."""
+    backlogs = {}
+    for name, each in traffic.items():
+        part = now[name]
+        drained = SOON_S * max(0.0, min(part.rate_per_s, fitting[name]) - each.demand)
+        work = each.waiting + max(0.0, part.size - 1.0)
+        is_lacking = each.waiting > max(0.0, drained) and work > limits[name]
+        backlogs[name] = each.waiting if is_lacking else 0.0
+    return backlogs
+
+
+# --- what follows from it
+
+
+def _rates(
+    traffic: Mapping[str, _Traffic], backlogs: Mapping[str, float], rate: float
+) -> dict[str, float]:
+    demand = math.fsum(each.demand for each in traffic.values())
+    waiting = math.fsum(backlogs.values())
+    spare = max(0.0, rate - demand)
+    drain = min(1.0 / DRAIN_S, TO_BACKLOGS * spare / waiting) if waiting > 0.0 else 0.0
+    rest = (rate - drain * waiting) / demand
+    return {name: each.demand * rest + drain * backlogs[name] for name, each in traffic.items()}
+
+
+def _rate_floor(traffic: Mapping[str, _Traffic], rate: float, least_share: float) -> float:
+    floor = min(max(least_share, NEVER_CLOSED), 1.0 / len(traffic)) * rate
+    lifts = math.fsum(max(0.0, floor - each.demand) for each in traffic.values())
+    spare = max(0.0, rate - math.fsum(each.demand for each in traffic.values()))
+    yielding = FLOORS * spare / lifts if lifts > 0.0 else 1.0
+    return floor * min(1.0, max(LEAST_FLOOR, yielding))
+
+
+def _sizes(
+    now: Mapping[str, Part],
+    traffic: Mapping[str, _Traffic],
+    rates: Mapping[str, float],
+    limits: Mapping[str, float],
+    least_share: float,
+) -> dict[str, float]:
+    size = math.fsum(part.size for part in now.values())
+    work = {name: min(each.work, limits[name]) for name, each in traffic.items()}
+    all_work, rate = math.fsum(work.values()), math.fsum(rates.values())
+    intervals = min(each.intervals for each in traffic.values())
+    weight = intervals / (intervals + PRIOR) if all_work > 0.0 else 0.0
+    shares = {
+        name: weight * (work[name] / all_work if weight else 0.0)
+        + (1.0 - weight) * rates[name] / rate
+        for name in now
+    }
+    wanted = {name: share * size for name, share in shares.items()}
+    return _shared(wanted, size, _size_floor(len(now), size, least_share))
+
+
+def _size_floor(parts: int, size: float, least_share: float) -> float:
+    least = min(max(least_share, NEVER_CLOSED), 1.0 / parts) * size
+    return max(least, 1.0) if size >= parts else least
+
+
+def _shared(wanted: Mapping[str, float], whole: float, floor: float) -> dict[str, float]:
+    """Return shares of the whole in proportion to what is wanted, none below the floor."""
+    low: set[str] = set()
+    while True:
+        free = {name: amount for name, amount in wanted.items() if name not in low}
+        total = math.fsum(free.values())
+        left = max(0.0, whole - floor * len(low))
+        if not free:
+            return dict.fromkeys(wanted, whole / len(wanted))
+        factor = left / total if total > 0.0 else 0.0
+        below = {name for name, amount in free.items() if amount * factor < floor}
+        if not below:
+            return {
+                name: floor if name in low else amount * factor for name, amount in wanted.items()
+            }
+        low |= below
+
+
+def _with(
+    now: Mapping[str, Part],
+    *,
+    rates: Mapping[str, float] | None,
+    sizes: Mapping[str, float] | None,
+) -> dict[str, Part]:
+    """Return the parts with these rates and sizes, which add up to those of now."""
+    rates_now = {name: part.rate_per_s for name, part in now.items()}
+    sizes_now = {name: part.size for name, part in now.items()}
+    rates = rates_now if rates is None else _conserved(rates, rates_now)
+    sizes = sizes_now if sizes is None else _conserved(sizes, sizes_now)
+    return {name: Part(rate_per_s=rates[name], size=sizes[name]) for name in now}
+
+
+def _conserved(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
+    """Return the amounts with what rounding lacks on the largest."""
+    largest = max(sorted(after), key=after.__getitem__)
+    residue = math.fsum(before.values()) - math.fsum(after.values())
+    return {**after, largest: max(0.0, after[largest] + residue)}
+
+
+# --- whether it matters
+
+
+def _rates_matter(
+    now: Mapping[str, Part],
+    traffic: Mapping[str, _Traffic],
+    fitting: Mapping[str, float],
+    floor: float,
+) -> bool:
+    """Return whether a part is too small for its traffic, by more than chance."""
+    if any(part.rate_per_s < TOO_SMALL * floor for part in now.values()):
+        return True
+    # The utilisation of all that are above the floor.
+    utilisation = max(each.demand / fitting[name] for name, each in traffic.items())
+    least = MATTERS * abs(1.0 - utilisation) + AT_LEAST
+    is_lacking = any(
+        each.demand / now[name].rate_per_s - each.demand / fitting[name] > least
+        for name, each in traffic.items()
+    )
+    if not is_lacking:
+        return False
+    misfit, freedom = 0.0, -1
+    for name, each in traffic.items():
+        part_rate = now[name].rate_per_s
+        expected = utilisation * part_rate
+        if each.demand < expected and part_rate * TOO_SMALL <= floor:
+            continue  # an idle broker at its floor fits
+        variance = each.dispersion * max(expected, 1.0 / each.seconds) / each.seconds
+        misfit += (each.demand - expected) ** 2 / variance
+        freedom += 1
+    has_changed = any(each.has_changed for each in traffic.values())
+    chance = UNFIT_AFTER_CHANGE if has_changed else UNFIT
+    return misfit > _least_chi_square(max(1, freedom), chance)
+
+
+def _sizes_matter(
+    now: Mapping[str, Part],
+    traffic: Mapping[str, _Traffic],
+    sizes: Mapping[str, float],
+    least_share: float,
+) -> bool:
+    size = math.fsum(part.size for part in now.values())
+    floor = _size_floor(len(now), size, least_share)
+    return any(
+        part.size < TOO_SMALL * floor
+        or (traffic[name].work > part.size and sizes[name] > LARGER * part.size)
+        for name, part in now.items()
+    )
