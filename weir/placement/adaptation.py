@@ -57,6 +57,7 @@ import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -86,7 +87,10 @@ RARELY = 1e-3
 LEAST_SLACK = 0.02
 """1 - utilisation from which unfinished work by chance is computed, at least."""
 
-PRIOR = 5.0
+FEW = 5
+"""Intervals of unfinished work from which sizes alone are changed, at least."""
+
+PRIOR = 10.0
 """Intervals of unfinished work that count as much as the share of rate does."""
 
 FLOORS = 0.5
@@ -109,6 +113,9 @@ UNFIT = 1e-3
 
 UNFIT_AFTER_CHANGE = 0.3
 """The same while the window holds a change: the parts were made from little then."""
+
+FASTER = 1.25
+"""Ratio by which a backlog must drain faster for rates to be changed."""
 
 LARGER = 1.5
 """Ratio by which a size must lack to be changed: about three times the noise of a maximum."""
@@ -193,9 +200,9 @@ class _Traffic:
     intervals: int
     has_changed: bool
     scatter: float
-    """Sum of squares of the roots of counts around the means of their stretches."""
+    """Sum of squares of the differences between the roots of neighbouring counts."""
     freedom: int
-    """Degrees of freedom of `scatter`."""
+    """How many `scatter` is of."""
     waiting: float
     work: float
     """Largest unfinished work since the last change."""
@@ -233,7 +240,9 @@ def adapted(
     backlogs = _backlogs(now, traffic, fitting, limits)
     draining = _shared(_rates(traffic, backlogs, rate), rate, floor)
     drains = demand < rate and any(
-        backlogs[name] > 0.0 and draining[name] > (1.0 + MATTERS) * now[name].rate_per_s
+        backlogs[name] > 0.0
+        and draining[name] - traffic[name].demand
+        > FASTER * max(0.0, now[name].rate_per_s - traffic[name].demand)
         for name in names
     )
     sizes = _sizes(now, traffic, fitting, limits, params.least_share)
@@ -266,7 +275,9 @@ def adapted(
 
 def _traffic(rows: Sequence[Interval]) -> _Traffic:
     rows = [row for row in rows if row.seconds > 0.0]
-    first, scatter, freedom = _last_change(rows)
+    roots = [2.0 * math.sqrt((max(0.0, row.arrived) + 0.375) / row.seconds) for row in rows]
+    weights = [row.seconds for row in rows]
+    first = _last_change(roots, weights)
     has_changed = first > 0
     # The interval in which the change fell is of both.
     recent = rows[first + 1 :] if has_changed and first + 1 < len(rows) else rows[first:]
@@ -276,36 +287,38 @@ def _traffic(rows: Sequence[Interval]) -> _Traffic:
         seconds=seconds,
         intervals=len(recent),
         has_changed=has_changed,
-        scatter=scatter,
-        freedom=freedom,
+        scatter=_scatter(roots, weights),
+        freedom=len(rows) - 1,
         waiting=max(0.0, rows[-1].waiting),
         work=max(0.0, *(row.work_peak for row in recent)),
     )
 
 
-def _last_change(rows: Sequence[Interval]) -> tuple[int, float, int]:
-    """Return the first interval since the last change, and scatter and degrees of freedom around
-    the means before and after changes."""
-    roots = [2.0 * math.sqrt((max(0.0, row.arrived) + 0.375) / row.seconds) for row in rows]
-    weights = [row.seconds for row in rows]
-    first, scatter, freedom = 0, 0.0, 0
-    while True:
-        place, before, after = _change(roots[first:], weights[first:])
-        if not place:
-            return first, scatter + after, freedom + max(0, len(roots) - first - 1)
-        scatter += before
-        freedom += place - 1
+def _last_change(roots: Sequence[float], weights: Sequence[float]) -> int:
+    """Return the first interval since the last change."""
+    first = 0
+    while place := _change(roots[first:], weights[first:]):
         first += place
+    return first
 
 
-def _change(roots: Sequence[float], weights: Sequence[float]) -> tuple[int, float, float]:
-    """Return where the mean changes, 0: nowhere, and the scatter before and after."""
+def _scatter(roots: Sequence[float], weights: Sequence[float]) -> float:
+    """Return the sum of squares of the differences of neighbours, each with the variance of one
+    interval of a second. A change of the mean shows in one of them alone."""
+    return math.fsum(
+        (y - x) ** 2 / (1.0 / v + 1.0 / w)
+        for (x, v), (y, w) in pairwise(zip(roots, weights, strict=True))
+    )
+
+
+def _change(roots: Sequence[float], weights: Sequence[float]) -> int:
+    """Return the first place from which the mean is another one, 0: nowhere."""
     count = len(roots)
+    if count < 3:
+        return 0
     mean = math.fsum(w * y for w, y in zip(weights, roots, strict=True)) / math.fsum(weights)
     centred = [y - mean for y in roots]
     squares = math.fsum(w * y * y for w, y in zip(weights, centred, strict=True))
-    if count < 3:
-        return 0, 0.0, squares
     whole, least = math.fsum(weights), _least_t(count)
     place, largest, weight, total = 0, 0.0, 0.0, 0.0
     for at in range(1, count):
@@ -317,14 +330,7 @@ def _change(roots: Sequence[float], weights: Sequence[float]) -> tuple[int, floa
         t = math.sqrt(between / max(1.0, scatter))
         if t > largest:
             place, largest = at, t
-    if largest <= least:
-        return 0, 0.0, squares
-    return place, _squares(roots[:place], weights[:place]), _squares(roots[place:], weights[place:])
-
-
-def _squares(roots: Sequence[float], weights: Sequence[float]) -> float:
-    mean = math.fsum(w * y for w, y in zip(weights, roots, strict=True)) / math.fsum(weights)
-    return math.fsum(w * (y - mean) ** 2 for w, y in zip(weights, roots, strict=True))
+    return place if largest > least else 0
 
 
 @cache
@@ -506,6 +512,10 @@ def _sizes_matter(
     floor = _size_floor(len(now), size, least_share)
     return any(
         part.size < TOO_SMALL * floor
-        or (traffic[name].work > part.size and sizes[name] > LARGER * part.size)
+        or (
+            traffic[name].intervals >= FEW
+            and traffic[name].work > part.size
+            and sizes[name] > LARGER * part.size
+        )
         for name, part in now.items()
     )
