@@ -69,7 +69,7 @@ from weir.plugins import about, check_fields
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MISTAKEN = 1e-3
+MISTAKEN = 1e-2
 """Chance to see a change in a window where there is none."""
 
 DRAIN_S = 1.0
@@ -125,6 +125,9 @@ TOO_SMALL = 0.8
 
 BORROWED = 2.0
 """Intervals that the dispersion of all brokers counts in that of one: few intervals say little."""
+
+
+HALVES = slice(0, 1), slice(1, 2)
 
 
 class Cause(StrEnum):
@@ -204,8 +207,8 @@ class _Traffic:
     freedom: int
     """How many `scatter` is of."""
     waiting: float
-    work: float
-    """Largest unfinished work since the last change."""
+    work: tuple[float, float]
+    """Largest unfinished work since the last change, in the older and the newer half."""
     dispersion: float = 1.0
     """Variance of counts over their mean; 1: Poisson."""
 
@@ -252,7 +255,7 @@ def adapted(
     elif drains:
         after = _with(now, rates=draining, sizes=None)
         cause = Cause.BACKLOG
-    elif _sizes_matter(now, traffic, sizes, params.least_share):
+    elif _sizes_matter(now, traffic, fitting, limits, params.least_share):
         after = _with(now, rates=None, sizes=sizes)
         cause = Cause.BURSTS
     else:
@@ -290,8 +293,12 @@ def _traffic(rows: Sequence[Interval]) -> _Traffic:
         scatter=_scatter(roots, weights),
         freedom=len(rows) - 1,
         waiting=max(0.0, rows[-1].waiting),
-        work=max(0.0, *(row.work_peak for row in recent)),
+        work=(_peak(recent[: (len(recent) + 1) // 2]), _peak(recent[len(recent) // 2 :])),
     )
+
+
+def _peak(rows: Sequence[Interval]) -> float:
+    return max(0.0, *(row.work_peak for row in rows))
 
 
 def _last_change(roots: Sequence[float], weights: Sequence[float]) -> int:
@@ -408,9 +415,11 @@ def _sizes(
     rates: Mapping[str, float],
     limits: Mapping[str, float],
     least_share: float,
+    *,
+    halves: slice = slice(None),
 ) -> dict[str, float]:
     size = math.fsum(part.size for part in now.values())
-    work = {name: min(each.work, limits[name]) for name, each in traffic.items()}
+    work = {name: min(max(each.work[halves]), limits[name]) for name, each in traffic.items()}
     all_work, rate = math.fsum(work.values()), math.fsum(rates.values())
     intervals = min(each.intervals for each in traffic.values())
     weight = intervals / (intervals + PRIOR) if all_work > 0.0 else 0.0
@@ -505,17 +514,21 @@ def _rates_matter(
 def _sizes_matter(
     now: Mapping[str, Part],
     traffic: Mapping[str, _Traffic],
-    sizes: Mapping[str, float],
+    rates: Mapping[str, float],
+    limits: Mapping[str, float],
     least_share: float,
 ) -> bool:
-    size = math.fsum(part.size for part in now.values())
-    floor = _size_floor(len(now), size, least_share)
+    """Return whether a part was exceeded that both halves of the window would have larger."""
+    floor = _size_floor(len(now), math.fsum(part.size for part in now.values()), least_share)
+    older, newer = (
+        _sizes(now, traffic, rates, limits, least_share, halves=half) for half in HALVES
+    )
     return any(
         part.size < TOO_SMALL * floor
         or (
             traffic[name].intervals >= FEW
-            and traffic[name].work > part.size
-            and sizes[name] > LARGER * part.size
+            and max(traffic[name].work) > part.size
+            and min(older[name], newer[name]) > LARGER * part.size
         )
         for name, part in now.items()
     )
