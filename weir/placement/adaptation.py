@@ -90,7 +90,7 @@ LEAST_SLACK = 0.02
 FEW = 5
 """Intervals of unfinished work from which sizes alone are changed, at least."""
 
-PRIOR = 10.0
+PRIOR = 20.0
 """Intervals of unfinished work that count as much as the share of rate does."""
 
 FLOORS = 0.5
@@ -421,13 +421,14 @@ def _sizes(
     size = math.fsum(part.size for part in now.values())
     work = {name: min(max(each.work[halves]), limits[name]) for name, each in traffic.items()}
     all_work, rate = math.fsum(work.values()), math.fsum(rates.values())
-    intervals = min(each.intervals for each in traffic.values())
-    weight = intervals / (intervals + PRIOR) if all_work > 0.0 else 0.0
-    shares = {
-        name: weight * (work[name] / all_work if weight else 0.0)
-        + (1.0 - weight) * rates[name] / rate
-        for name in now
-    }
+    shares = {}
+    for name, each in traffic.items():
+        # A queue forgets in about phi / (d (1 - rho)^2): so many of its maxima are independent.
+        slack = max(LEAST_SLACK, 1.0 - each.demand / rates[name])
+        seen = each.demand * each.seconds * slack * slack / each.dispersion
+        weight = seen / (seen + PRIOR) if all_work > 0.0 else 0.0
+        by_rate = rates[name] / rate
+        shares[name] = by_rate + weight * (work[name] / (all_work or 1.0) - by_rate)
     wanted = {name: share * size for name, share in shares.items()}
     return _shared(wanted, size, _size_floor(len(now), size, least_share))
 
