@@ -61,7 +61,7 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
-from scipy.special import chdtri, stdtrit
+from scipy.special import fdtri, stdtrit
 
 from weir.placement.handover import Part
 from weir.plugins import about, check_fields
@@ -78,7 +78,7 @@ DRAIN_S = 1.0
 SOON_S = 2.0
 """A backlog that its own part drains in this time is left to it."""
 
-TO_BACKLOGS = 0.75
+TO_BACKLOGS = 0.9
 """Of the tokens that demand leaves, what backlogs may take: without any the others would wait."""
 
 RARELY = 1e-3
@@ -90,7 +90,7 @@ LEAST_SLACK = 0.02
 FEW = 5
 """Intervals of unfinished work from which sizes alone are changed, at least."""
 
-PRIOR = 20.0
+PRIOR = 10.0
 """Intervals of unfinished work that count as much as the share of rate does."""
 
 FLOORS = 0.5
@@ -347,8 +347,10 @@ def _least_t(count: int) -> float:
 
 
 @cache
-def _least_chi_square(freedom: int, chance: float) -> float:
-    return float(chdtri(freedom, chance))
+def _least_f(brokers: int, differences: int, chance: float) -> float:
+    """Return the F that chance exceeds; differences of neighbours share counts, so that three tell
+    of their variance what two others would."""
+    return float(fdtri(brokers, max(1.0, differences / 1.5), 1.0 - chance))
 
 
 def _disperse(traffic: Mapping[str, _Traffic]) -> None:
@@ -509,7 +511,9 @@ def _rates_matter(
         freedom += 1
     has_changed = any(each.has_changed for each in traffic.values())
     chance = UNFIT_AFTER_CHANGE if has_changed else UNFIT
-    return misfit > _least_chi_square(max(1, freedom), chance)
+    freedom = max(1, freedom)
+    differences = sum(each.freedom for each in traffic.values())
+    return misfit > freedom * _least_f(freedom, differences, chance)
 
 
 def _sizes_matter(
