@@ -59,7 +59,7 @@ from enum import StrEnum
 from functools import cache
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scipy.special import fdtri, stdtrit
 
@@ -202,16 +202,13 @@ class _Traffic:
     """What `demand` is the mean of."""
     intervals: int
     has_changed: bool
-    scatter: float
-    """Sum of squares of the differences between the roots of neighbouring counts."""
-    freedom: int
-    """How many `scatter` is of."""
+    differences: int
+    """Pairs of neighbouring intervals, from which `dispersion` is."""
+    dispersion: float
+    """Variance of counts over their mean; 1: Poisson."""
     waiting: float
     work: tuple[float, float]
     """Largest unfinished work since the last change, in the older and the newer half."""
-    dispersion: float = 1.0
-    """Variance of counts over their mean; 1: Poisson."""
-
 
 def adapted(
     parts: Mapping[str, Part],
@@ -231,12 +228,11 @@ def adapted(
         if part.rate_per_s > 0.0 and any(row.seconds > 0.0 for row in history.get(name, ()))
     )
     now = {name: parts[name] for name in names}
-    traffic = {name: _traffic(history[name]) for name in names}
+    traffic = _traffic({name: history[name] for name in names})
     demand = math.fsum(each.demand for each in traffic.values())
     if len(names) < 2 or demand <= 0.0:
         return Adapted(parts=dict(parts), cause=Cause.STEADY)
     rate = math.fsum(part.rate_per_s for part in now.values())
-    _disperse(traffic)
     floor = _rate_floor(traffic, rate, params.least_share)
     fitting = _shared(_rates(traffic, dict.fromkeys(names, 0.0), rate), rate, floor)
     limits = _chance_limits(traffic, demand / rate)
@@ -276,74 +272,110 @@ def adapted(
 # --- what was measured
 
 
-def _traffic(rows: Sequence[Interval]) -> _Traffic:
-    rows = [row for row in rows if row.seconds > 0.0]
-    roots = [2.0 * math.sqrt((max(0.0, row.arrived) + 0.375) / row.seconds) for row in rows]
-    weights = [row.seconds for row in rows]
-    first = _last_change(roots, weights)
+def _traffic(history: Mapping[str, Sequence[Interval]]) -> dict[str, _Traffic]:
+    """Return what the window says of each broker."""
+    series = {
+        name: _Series([row for row in rows if row.seconds > 0.0]) for name, rows in history.items()
+    }
+    usual = median(max(1.0, _split(each.roots, each.weights).scatter) for each in series.values())
+    return {name: _traffic_of(each, usual) for name, each in series.items()}
+
+
+class _Series:
+    """The counts of one broker as numbers whose variance is the dispersion, whatever the rate."""
+
+    def __init__(self, rows: Sequence[Interval]) -> None:
+        self.rows = rows
+        self.roots = [
+            2.0 * math.sqrt((max(0.0, row.arrived) + 0.375) / row.seconds) for row in rows
+        ]
+        self.weights = [row.seconds for row in rows]
+
+
+def _traffic_of(series: _Series, usual: float) -> _Traffic:
+    """Return what the window says of a broker; `usual`: the dispersion of the topic's brokers."""
+    rows, first = series.rows, 0
+    roots, weights = series.roots, series.weights
+    squares: list[float] = []
+    while place := _change(roots[first:], weights[first:], usual):
+        squares += _differences(roots[first : first + place], weights[first : first + place])
+        first += place
     has_changed = first > 0
-    # The interval in which the change fell is of both.
-    recent = rows[first + 1 :] if has_changed and first + 1 < len(rows) else rows[first:]
+    if has_changed and first + 1 < len(rows):
+        first += 1  # the interval in which the change fell is of both
+    squares += _differences(roots[first:], weights[first:])
+    recent = rows[first:]
     seconds = math.fsum(row.seconds for row in recent)
+    # Few intervals say little: there the usual dispersion counts in.
+    dispersion = (math.fsum(squares) + BORROWED * usual) / (len(squares) + BORROWED)
     return _Traffic(
         demand=math.fsum(max(0.0, row.arrived) for row in recent) / seconds,
         seconds=seconds,
         intervals=len(recent),
         has_changed=has_changed,
-        scatter=_scatter(roots, weights),
-        freedom=len(rows) - 1,
+        differences=len(squares),
+        dispersion=max(1.0, dispersion),
         waiting=max(0.0, rows[-1].waiting),
         work=(_peak(recent[: (len(recent) + 1) // 2]), _peak(recent[len(recent) // 2 :])),
     )
+
+
+def _differences(roots: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """Return squares of the differences of neighbours, each with the dispersion as its mean: a slow
+    change of the rate hardly shows in them."""
+    return [
+        (y - x) ** 2 / (1.0 / v + 1.0 / w)
+        for (x, v), (y, w) in pairwise(zip(roots, weights, strict=True))
+    ]
 
 
 def _peak(rows: Sequence[Interval]) -> float:
     return max(0.0, *(row.work_peak for row in rows))
 
 
-def _last_change(roots: Sequence[float], weights: Sequence[float]) -> int:
-    """Return the first interval since the last change."""
-    first = 0
-    while place := _change(roots[first:], weights[first:]):
-        first += place
-    return first
+class _Split(NamedTuple):
+    """Where the means before and after differ most."""
+
+    place: int = 0
+    """The first interval after it."""
+    between: float = 0.0
+    """Sum of squares that it explains."""
+    scatter: float = 1.0
+    """Variance that it leaves."""
 
 
-def _scatter(roots: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the sum of squares of the differences of neighbours, each with the variance of one
-    interval of a second. A change of the mean shows in one of them alone."""
-    return math.fsum(
-        (y - x) ** 2 / (1.0 / v + 1.0 / w)
-        for (x, v), (y, w) in pairwise(zip(roots, weights, strict=True))
-    )
-
-
-def _change(roots: Sequence[float], weights: Sequence[float]) -> int:
-    """Return the first place from which the mean is another one, 0: nowhere."""
+def _split(roots: Sequence[float], weights: Sequence[float]) -> _Split:
     count = len(roots)
     if count < 3:
-        return 0
-    mean = math.fsum(w * y for w, y in zip(weights, roots, strict=True)) / math.fsum(weights)
-    centred = [y - mean for y in roots]
-    squares = math.fsum(w * y * y for w, y in zip(weights, centred, strict=True))
-    whole, least = math.fsum(weights), _least_t(count)
+        return _Split()
+    whole = math.fsum(weights)
+    mean = math.fsum(w * y for w, y in zip(weights, roots, strict=True)) / whole
+    squares = math.fsum(w * (y - mean) ** 2 for w, y in zip(weights, roots, strict=True))
     place, largest, weight, total = 0, 0.0, 0.0, 0.0
     for at in range(1, count):
         weight += weights[at - 1]
-        total += weights[at - 1] * centred[at - 1]
-        # All is centred: the sum after `at` is that before it, negative.
+        total += weights[at - 1] * (roots[at - 1] - mean)
+        # The sum after `at` is that before it, negative.
         between = total * total * (1.0 / weight + 1.0 / (whole - weight))
-        scatter = max(0.0, squares - between) / (count - 2)
-        t = math.sqrt(between / max(1.0, scatter))
-        if t > largest:
-            place, largest = at, t
-    return place if largest > least else 0
+        if between > largest:
+            place, largest = at, between
+    return _Split(place, largest, max(0.0, squares - largest) / (count - 2))
+
+
+def _change(roots: Sequence[float], weights: Sequence[float], usual: float) -> int:
+    """Return the first place from which the mean is another one, 0: nowhere."""
+    if len(roots) < 3:
+        return 0
+    split = _split(roots, weights)
+    least = _least_t(len(roots))
+    return split.place if split.between > least * least * max(usual, split.scatter) else 0
 
 
 @cache
 def _least_t(count: int) -> float:
-    """Return Student's t that chance exceeds at one of all places with MISTAKEN, at most."""
-    return float(stdtrit(count - 2, 1.0 - MISTAKEN / (2.0 * (count - 1))))
+    """Return Student's t that chance exceeds at one of all places with MISTAKEN, at most; the
+    variance is known as from two brokers."""
+    return float(stdtrit(2 * (count - 2), 1.0 - MISTAKEN / (2.0 * (count - 1))))
 
 
 @cache
@@ -351,17 +383,6 @@ def _least_f(brokers: int, differences: int, chance: float) -> float:
     """Return the F that chance exceeds; differences of neighbours share counts, so that three tell
     of their variance what two others would."""
     return float(fdtri(brokers, max(1.0, differences / 1.5), 1.0 - chance))
-
-
-def _disperse(traffic: Mapping[str, _Traffic]) -> None:
-    """Set the dispersion of each broker; where its intervals are few that of all counts in."""
-    usual = median(
-        [max(1.0, each.scatter / each.freedom) for each in traffic.values() if each.freedom]
-        or [1.0]
-    )
-    for each in traffic.values():
-        borrowed = each.scatter + BORROWED * usual
-        each.dispersion = max(1.0, borrowed / (each.freedom + BORROWED))
 
 
 def _chance_limits(traffic: Mapping[str, _Traffic], utilisation: float) -> dict[str, float]:
@@ -512,7 +533,7 @@ def _rates_matter(
     has_changed = any(each.has_changed for each in traffic.values())
     chance = UNFIT_AFTER_CHANGE if has_changed else UNFIT
     freedom = max(1, freedom)
-    differences = sum(each.freedom for each in traffic.values())
+    differences = sum(each.differences for each in traffic.values())
     return misfit > freedom * _least_f(freedom, differences, chance)
 
 
