@@ -9,22 +9,23 @@ never made up for. Here, at each decision:
    of the square roots of the counts (whose variance is the dispersion phi, whatever the rate), over
    all places at once at MISTAKEN. Batches scatter by phi = their size, and so mask nothing and
    raise no alarm. The interval in which the change fell is half of each and left out.
-2. Rates r_l = d_l + w_l / DRAIN_S + a share of what is left, in proportion to d_l. w_l: backlog that
-   is more than chance, and that the part would not drain soon itself. With fewer tokens than that
+2. Rates r_l = d_l + w_l / DRAIN_S + a share of what is left, in proportion to d_l. w_l: backlog
+   that is more than chance, and that the part would not drain soon itself. With fewer tokens than that
    the backlogs share TO_BACKLOGS of what demand leaves, in proportion. Where demand exceeds all
    tokens, everybody has the same share of it.
-3. Sizes in proportion to unfinished work (`work_peak`), the shares of rate counting as much as
-   PRIOR intervals of it: a maximum of few intervals is mostly noise. Unfinished work beyond chance
-   is lack of rate and no burst; it is cut there.
+3. Sizes in proportion to unfinished work (`work_peak`), mixed with the share of rate, which counts
+   as much as PRIOR independent maxima: a queue forgets in phi / (d (1 - rho)^2), so that the window
+   holds window d (1 - rho)^2 / phi of them, and of few the largest is mostly noise. Unfinished work
+   beyond chance is lack of rate and no burst; it is cut there.
 4. No part below `least_share`. Of the rate the floors take at most FLOORS of what demand leaves
    (but at least LEAST_FLOOR of themselves): eight brokers of which one has all the traffic would
    else lose 14 % of the contract to brokers that do not use it. At least one whole token in each
    part where there are as many.
 5. Parts move only where that matters. Rates: a broker's utilisation would fall by more than
    MATTERS of the slack, 1 - rho, of its new part, and the parts do not fit what was measured
-   by more than chance (chi-square of all brokers; the scatter of d_l is phi_l d_l / window). After a
-   change the parts were made from little, and are made better by what comes. Backlog: as in 2.
-   Sizes: a part was exceeded, and would be larger by LARGER.
+   by more than chance (F test over all brokers; the variance of d_l is phi_l d_l / window). After
+   a change the parts were made from little, and are made better by what comes. Backlog: as in 2.
+   Sizes: a part was exceeded, and would be larger by LARGER from either half of the window alone.
 
 Chance: in a part that fits, unfinished work exceeds x with about exp(-2 (1 - rho) x / phi) (heavy
 traffic; Kingman), so that ln(1 / RARELY) phi / (2 (1 - rho)) is exceeded in one of a thousand
@@ -39,8 +40,8 @@ intervals.
 What came between a shift and the new parts waits, and only r minus the traffic drains it, whatever
 the rule: see docs/algorithms/adaptation.md for the bound.
 
-Rates are messages per second. Pure: no clock, no chance, the order of brokers changes nothing. Cost:
-some 30 microseconds a broker. Fails for nothing that `Interval` can hold.
+Rates are messages per second. Pure: no clock, no chance; the order of brokers changes nothing.
+Cost: some 50 microseconds a broker. Fails for nothing that `Interval` can hold.
 
 References:
     C. Li et al. Impact of Distributed Rate Limiting on Load Distribution in a Latency-sensitive
@@ -69,7 +70,7 @@ from weir.plugins import about, check_fields
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MISTAKEN = 1e-2
+MISTAKEN = 3e-4
 """Chance to see a change in a window where there is none."""
 
 DRAIN_S = 1.0
@@ -90,8 +91,8 @@ LEAST_SLACK = 0.02
 FEW = 5
 """Intervals of unfinished work from which sizes alone are changed, at least."""
 
-PRIOR = 10.0
-"""Intervals of unfinished work that count as much as the share of rate does."""
+PRIOR = 15.0
+"""Independent maxima of unfinished work that count as much as the share of rate does."""
 
 FLOORS = 0.5
 """Of the tokens that demand leaves, what floors of idle brokers may take."""
@@ -117,7 +118,7 @@ UNFIT_AFTER_CHANGE = 0.3
 FASTER = 1.25
 """Ratio by which a backlog must drain faster for rates to be changed."""
 
-LARGER = 1.5
+LARGER = 1.6
 """Ratio by which a size must lack to be changed: about three times the noise of a maximum."""
 
 TOO_SMALL = 0.8
@@ -126,6 +127,9 @@ TOO_SMALL = 0.8
 BORROWED = 2.0
 """Intervals that the dispersion of all brokers counts in that of one: few intervals say little."""
 
+
+LEAST_DEMAND = 1e-6
+"""Messages per second of the topic, below which there is nothing to follow."""
 
 HALVES = slice(0, 1), slice(1, 2)
 
@@ -210,6 +214,7 @@ class _Traffic:
     work: tuple[float, float]
     """Largest unfinished work since the last change, in the older and the newer half."""
 
+
 def adapted(
     parts: Mapping[str, Part],
     history: Mapping[str, Sequence[Interval]],
@@ -230,7 +235,7 @@ def adapted(
     now = {name: parts[name] for name in names}
     traffic = _traffic({name: history[name] for name in names})
     demand = math.fsum(each.demand for each in traffic.values())
-    if len(names) < 2 or demand <= 0.0:
+    if len(names) < 2 or demand < LEAST_DEMAND:
         return Adapted(parts=dict(parts), cause=Cause.STEADY)
     rate = math.fsum(part.rate_per_s for part in now.values())
     floor = _rate_floor(traffic, rate, params.least_share)
@@ -277,7 +282,8 @@ def _traffic(history: Mapping[str, Sequence[Interval]]) -> dict[str, _Traffic]:
     series = {
         name: _Series([row for row in rows if row.seconds > 0.0]) for name, rows in history.items()
     }
-    usual = median(max(1.0, _split(each.roots, each.weights).scatter) for each in series.values())
+    left = [max(1.0, _split(each.roots, each.weights).scatter) for each in series.values()]
+    usual = median(left) if left else 1.0
     return {name: _traffic_of(each, usual) for name, each in series.items()}
 
 

@@ -202,7 +202,9 @@ def srtm_rule(now: Mapping[str, Part], history: Mapping[str, Sequence[Interval]]
     """Return the parts by the paper's own rule: rates in proportion to mean rates over the window,
     sizes in proportion to the largest unfinished work in it."""
     arrived = {name: math.fsum(row.arrived for row in history.get(name, ())) for name in now}
-    work = {name: max((row.work_peak for row in history.get(name, ())), default=0.0) for name in now}
+    work = {
+        name: max((row.work_peak for row in history.get(name, ())), default=0.0) for name in now
+    }
     rate, size = _sums(now)
     total, work_total = math.fsum(arrived.values()), math.fsum(work.values())
     if total <= 0.0 or work_total <= 0.0:
