@@ -91,7 +91,7 @@ LEAST_SLACK = 0.02
 FEW = 5
 """Intervals of unfinished work from which sizes alone are changed, at least."""
 
-PRIOR = 15.0
+PRIOR = 30.0
 """Independent maxima of unfinished work that count as much as the share of rate does."""
 
 FLOORS = 0.5
@@ -109,7 +109,7 @@ MATTERS = 0.1
 AT_LEAST = 0.01
 """Utilisation that a change must save at least: at high utilisation the slack is nearly nothing."""
 
-UNFIT = 1e-3
+UNFIT = 1e-4
 """Chance that parts which fit look as unfit as that, from which they move."""
 
 UNFIT_AFTER_CHANGE = 0.3
@@ -118,7 +118,7 @@ UNFIT_AFTER_CHANGE = 0.3
 FASTER = 1.25
 """Ratio by which a backlog must drain faster for rates to be changed."""
 
-LARGER = 1.6
+LARGER = 1.75
 """Ratio by which a size must lack to be changed: about three times the noise of a maximum."""
 
 TOO_SMALL = 0.8
@@ -250,13 +250,16 @@ def adapted(
         for name in names
     )
     sizes = _sizes(now, traffic, fitting, limits, params.least_share)
+    sizes_matter = _sizes_matter(now, traffic, fitting, limits, params.least_share)
     if _rates_matter(now, traffic, fitting, floor):
+        if not sizes_matter:
+            sizes = _moved_sizes(now, draining, params.least_share)
         after = _with(now, rates=draining, sizes=sizes)
         cause = Cause.SHIFT
     elif drains:
         after = _with(now, rates=draining, sizes=None)
         cause = Cause.BACKLOG
-    elif _sizes_matter(now, traffic, fitting, limits, params.least_share):
+    elif sizes_matter:
         after = _with(now, rates=None, sizes=sizes)
         cause = Cause.BURSTS
     else:
@@ -462,6 +465,15 @@ def _sizes(
     return _shared(wanted, size, _size_floor(len(now), size, least_share))
 
 
+def _moved_sizes(
+    now: Mapping[str, Part], rates: Mapping[str, float], least_share: float
+) -> dict[str, float]:
+    """Return sizes that go where rates go, as much per rate as before."""
+    size = math.fsum(part.size for part in now.values())
+    moved = {name: part.size * rates[name] / part.rate_per_s for name, part in now.items()}
+    return _shared(moved, size, _size_floor(len(now), size, least_share))
+
+
 def _size_floor(parts: int, size: float, least_share: float) -> float:
     least = min(max(least_share, NEVER_CLOSED), 1.0 / parts) * size
     return max(least, 1.0) if size >= parts else least
@@ -527,13 +539,15 @@ def _rates_matter(
     )
     if not is_lacking:
         return False
+    # Of few intervals a dispersion may come out far too small, and would decide alone.
+    usual = median(each.dispersion for each in traffic.values())
     misfit, freedom = 0.0, -1
     for name, each in traffic.items():
         part_rate = now[name].rate_per_s
         expected = utilisation * part_rate
         if each.demand < expected and part_rate * TOO_SMALL <= floor:
             continue  # an idle broker at its floor fits
-        variance = each.dispersion * max(expected, 1.0 / each.seconds) / each.seconds
+        variance = max(usual, each.dispersion) * max(expected, 1.0 / each.seconds) / each.seconds
         misfit += (each.demand - expected) ** 2 / variance
         freedom += 1
     has_changed = any(each.has_changed for each in traffic.values())
