@@ -70,8 +70,11 @@ from weir.plugins import about, check_fields
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MISTAKEN = 3e-4
+MISTAKEN = 1e-4
 """Chance to see a change in a window where there is none."""
+
+SINGLE = 0.1
+"""Of that chance, what is left to changes that a single interval shows: demand would be its alone."""
 
 DRAIN_S = 1.0
 """Time in which a backlog is to be gone, where tokens allow it."""
@@ -82,7 +85,7 @@ SOON_S = 2.0
 TO_BACKLOGS = 0.9
 """Of the tokens that demand leaves, what backlogs may take: without any the others would wait."""
 
-RARELY = 1e-3
+RARELY = 1e-4
 """Share of intervals in which chance brings more unfinished work to a part that fits."""
 
 LEAST_SLACK = 0.02
@@ -124,7 +127,7 @@ LARGER = 1.75
 TOO_SMALL = 0.8
 """Of its floor, below which a part is lifted."""
 
-BORROWED = 2.0
+BORROWED = 6.0
 """Intervals that the dispersion of all brokers counts in that of one: few intervals say little."""
 
 
@@ -211,6 +214,8 @@ class _Traffic:
     dispersion: float
     """Variance of counts over their mean; 1: Poisson."""
     waiting: float
+    waited: float
+    """Messages that waited at most in the window."""
     work: tuple[float, float]
     """Largest unfinished work since the last change, in the older and the newer half."""
 
@@ -251,7 +256,7 @@ def adapted(
     )
     sizes = _sizes(now, traffic, fitting, limits, params.least_share)
     sizes_matter = _sizes_matter(now, traffic, fitting, limits, params.least_share)
-    if _rates_matter(now, traffic, fitting, floor):
+    if _rates_matter(now, traffic, fitting, limits, floor):
         if not sizes_matter:
             sizes = _moved_sizes(now, draining, params.least_share)
         after = _with(now, rates=draining, sizes=sizes)
@@ -325,6 +330,7 @@ def _traffic_of(series: _Series, usual: float) -> _Traffic:
         differences=len(squares),
         dispersion=max(1.0, dispersion),
         waiting=max(0.0, rows[-1].waiting),
+        waited=max(0.0, *(row.waiting for row in rows)),
         work=(_peak(recent[: (len(recent) + 1) // 2]), _peak(recent[len(recent) // 2 :])),
     )
 
@@ -376,15 +382,16 @@ def _change(roots: Sequence[float], weights: Sequence[float], usual: float) -> i
     if len(roots) < 3:
         return 0
     split = _split(roots, weights)
-    least = _least_t(len(roots))
+    is_single = split.place == len(roots) - 1
+    least = _least_t(len(roots), MISTAKEN * (SINGLE if is_single else 1.0))
     return split.place if split.between > least * least * max(usual, split.scatter) else 0
 
 
 @cache
-def _least_t(count: int) -> float:
-    """Return Student's t that chance exceeds at one of all places with MISTAKEN, at most; the
-    variance is known as from two brokers."""
-    return float(stdtrit(2 * (count - 2), 1.0 - MISTAKEN / (2.0 * (count - 1))))
+def _least_t(count: int, chance: float) -> float:
+    """Return Student's t that chance exceeds at one of all places; the variance is known as from
+    two brokers."""
+    return float(stdtrit(2 * (count - 2), 1.0 - chance / (2.0 * (count - 1))))
 
 
 @cache
@@ -525,6 +532,7 @@ def _rates_matter(
     now: Mapping[str, Part],
     traffic: Mapping[str, _Traffic],
     fitting: Mapping[str, float],
+    limits: Mapping[str, float],
     floor: float,
 ) -> bool:
     """Return whether a part is too small for its traffic, by more than chance."""
@@ -550,7 +558,9 @@ def _rates_matter(
         variance = max(usual, each.dispersion) * max(expected, 1.0 / each.seconds) / each.seconds
         misfit += (each.demand - expected) ** 2 / variance
         freedom += 1
-    has_changed = any(each.has_changed for each in traffic.values())
+    has_changed = any(
+        each.has_changed or each.waited > limits[name] for name, each in traffic.items()
+    )
     chance = UNFIT_AFTER_CHANGE if has_changed else UNFIT
     freedom = max(1, freedom)
     differences = sum(each.differences for each in traffic.values())
