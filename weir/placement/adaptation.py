@@ -10,9 +10,9 @@ never made up for. Here, at each decision:
    all places at once at MISTAKEN. Batches scatter by phi = their size, and so mask nothing and
    raise no alarm. The interval in which the change fell is half of each and left out.
 2. Rates r_l = d_l + w_l / DRAIN_S + a share of what is left, in proportion to d_l. w_l: backlog
-   that is more than chance, and that the part would not drain soon itself. With fewer tokens than that
-   the backlogs share TO_BACKLOGS of what demand leaves, in proportion. Where demand exceeds all
-   tokens, everybody has the same share of it.
+   that is more than chance, and that the part would not drain soon itself. With fewer tokens than
+   that the backlogs share TO_BACKLOGS of what demand leaves, in proportion. Where demand exceeds
+   all tokens, everybody has the same share of it.
 3. Sizes in proportion to unfinished work (`work_peak`), mixed with the share of rate, which counts
    as much as PRIOR independent maxima: a queue forgets in phi / (d (1 - rho)^2), so that the window
    holds window d (1 - rho)^2 / phi of them, and of few the largest is mostly noise. Unfinished work
@@ -74,7 +74,7 @@ MISTAKEN = 1e-4
 """Chance to see a change in a window where there is none."""
 
 SINGLE = 0.1
-"""Of that chance, what is left to changes that a single interval shows: demand would be its alone."""
+"""Of that chance, what is left to a change that only one interval shows: demand would be its own."""
 
 DRAIN_S = 1.0
 """Time in which a backlog is to be gone, where tokens allow it."""
@@ -292,7 +292,13 @@ def _traffic(history: Mapping[str, Sequence[Interval]]) -> dict[str, _Traffic]:
     }
     left = [max(1.0, _split(each.roots, each.weights).scatter) for each in series.values()]
     usual = median(left) if left else 1.0
-    return {name: _traffic_of(each, usual) for name, each in series.items()}
+    traffic = {name: _traffic_of(each, usual) for name, each in series.items()}
+    # Few intervals say little: there the usual dispersion counts in.
+    usual = median(each.dispersion for each in traffic.values()) if traffic else 1.0
+    for each in traffic.values():
+        own = each.dispersion * each.differences + usual * BORROWED
+        each.dispersion = own / (each.differences + BORROWED)
+    return traffic
 
 
 class _Series:
@@ -320,8 +326,7 @@ def _traffic_of(series: _Series, usual: float) -> _Traffic:
     squares += _differences(roots[first:], weights[first:])
     recent = rows[first:]
     seconds = math.fsum(row.seconds for row in recent)
-    # Few intervals say little: there the usual dispersion counts in.
-    dispersion = (math.fsum(squares) + BORROWED * usual) / (len(squares) + BORROWED)
+    dispersion = math.fsum(squares) / len(squares) if squares else usual
     return _Traffic(
         demand=math.fsum(max(0.0, row.arrived) for row in recent) / seconds,
         seconds=seconds,
