@@ -74,7 +74,7 @@ MISTAKEN = 1e-4
 """Chance to see a change in a window where there is none."""
 
 SINGLE = 0.1
-"""Of that chance, what is left to a change that only one interval shows: demand would be its own."""
+"""Of that chance, what is left to a change that one interval shows: demand would be its alone."""
 
 DRAIN_S = 1.0
 """Time in which a backlog is to be gone, where tokens allow it."""
@@ -525,7 +525,7 @@ def _with(
 
 def _conserved(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
     """Return the amounts with what rounding lacks on the largest."""
-    largest = max(sorted(after), key=after.__getitem__)
+    largest = max(sorted(after), key=lambda name: after[name])
     residue = math.fsum(before.values()) - math.fsum(after.values())
     return {**after, largest: max(0.0, after[largest] + residue)}
 
