@@ -148,7 +148,8 @@ def print_steady(rate: float, utilisation: float, batch: int, room: float, windo
     decisions = sum(causes.values()) / SEEDS
     print(
         f"  {rate:6,.0f} msg/s, {utilisation:.2f} used, x {batch:2}, {room:.1f} of free, "
-        f"by {window_s:2.0f} s: static {static:6.1f} ms, followed {own:6.1f} ms, {decisions:4.1f} decisions in 600 s"
+        f"by {window_s:2.0f} s: static {static:6.1f} ms, followed {own:6.1f} ms, "
+        f"{decisions:4.1f} decisions in 600 s"
     )
 
 
@@ -165,8 +166,8 @@ def print_waking(rate: float, utilisation: float, brokers_free: float) -> None:
         done = simulate_adaptation(times, split(tokens, size, [0.7, 0.28, 0.02]), seconds=90.0)
         worst = max(worst, p99_ms(done.waits_between(30.0, 89.0, "q-2")))
     print(
-        f"  {rate:6,.0f} msg/s, {utilisation:.2f} used, {size:6,.0f} tokens: bound {bound:6.1f} ms, "
-        f"largest of {SEEDS} runs {worst:6.1f} ms"
+        f"  {rate:6,.0f} msg/s, {utilisation:.2f} used, {size:6,.0f} tokens: "
+        f"bound {bound:6.1f} ms, largest of {SEEDS} runs {worst:6.1f} ms"
     )
 
 

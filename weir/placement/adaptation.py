@@ -134,8 +134,6 @@ BORROWED = 6.0
 LEAST_DEMAND = 1e-6
 """Messages per second of the topic, below which there is nothing to follow."""
 
-HALVES = slice(0, 1), slice(1, 2)
-
 
 class Cause(StrEnum):
     """Name why parts move, or stay."""
@@ -460,10 +458,13 @@ def _sizes(
     limits: Mapping[str, float],
     least_share: float,
     *,
-    halves: slice = slice(None),
+    halves: Sequence[int] = (0, 1),
 ) -> dict[str, float]:
     size = math.fsum(part.size for part in now.values())
-    work = {name: min(max(each.work[halves]), limits[name]) for name, each in traffic.items()}
+    work = {
+        name: min(max(each.work[half] for half in halves), limits[name])
+        for name, each in traffic.items()
+    }
     all_work, rate = math.fsum(work.values()), math.fsum(rates.values())
     shares = {}
     for name, each in traffic.items():
@@ -582,7 +583,7 @@ def _sizes_matter(
     """Return whether a part was exceeded that both halves of the window would have larger."""
     floor = _size_floor(len(now), math.fsum(part.size for part in now.values()), least_share)
     older, newer = (
-        _sizes(now, traffic, rates, limits, least_share, halves=half) for half in HALVES
+        _sizes(now, traffic, rates, limits, least_share, halves=(half,)) for half in (0, 1)
     )
     return any(
         part.size < TOO_SMALL * floor
