@@ -5,10 +5,7 @@ backlog. A mean over ten seconds follows a sharp shift ten seconds late, and wha
 never made up for. Here, at each decision:
 
 1. Demand d_l of broker l is the mean of what arrived since the last sharp change of its traffic.
-   A change lies where the counts before and after differ by more than they scatter: Student's t
-   of the square roots of the counts (whose variance is the dispersion phi, whatever the rate), over
-   all places at once at MISTAKEN. Batches scatter by phi = their size, and so mask nothing and
-   raise no alarm. The interval in which the change fell is half of each and left out.
+   See `weir.placement._traffic`, also for the dispersion phi.
 2. Rates r_l = d_l + w_l / DRAIN_S + a share of what is left, in proportion to d_l. w_l: backlog
    that is more than chance, and that the part would not drain soon itself. With fewer tokens than
    that the backlogs share TO_BACKLOGS of what demand leaves, in proportion. Where demand exceeds
@@ -28,7 +25,7 @@ never made up for. Here, at each decision:
    Sizes: a part was exceeded, and would be larger by LARGER from either half of the window alone.
 
 Chance: in a part that fits, unfinished work exceeds x with about exp(-2 (1 - rho) x / phi) (heavy
-traffic; Kingman), so that ln(1 / RARELY) phi / (2 (1 - rho)) is exceeded in one of a thousand
+traffic; Kingman), so that ln(1 / RARELY) phi / (2 (1 - rho)) is exceeded in few
 intervals.
 
 | paper | here |
@@ -41,13 +38,11 @@ What came between a shift and the new parts waits, and only r minus the traffic 
 the rule: see docs/algorithms/adaptation.md for the bound.
 
 Rates are messages per second. Pure: no clock, no chance; the order of brokers changes nothing.
-Cost: some 50 microseconds a broker. Fails for nothing that `Interval` can hold.
+Cost: some 30 to 80 microseconds a broker. Fails for nothing that `Interval` can hold.
 
 References:
     C. Li et al. Impact of Distributed Rate Limiting on Load Distribution in a Latency-sensitive
     Messaging Service (SRTM), section 5.4.
-    F. J. Anscombe. The transformation of Poisson, binomial and negative-binomial data. Biometrika
-    35, 1948. doi:10.1093/biomet/35.3-4.246
     J. F. C. Kingman. On queues in heavy traffic. J. R. Stat. Soc. B 24, 1962.
     doi:10.1111/j.2517-6161.1962.tb00465.x
 """
@@ -58,23 +53,19 @@ import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
-from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from scipy.special import fdtri, stdtrit
+from scipy.special import fdtri
 
+from weir.placement._traffic import measured_traffic
 from weir.placement.handover import Part
 from weir.plugins import about, check_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MISTAKEN = 1e-4
-"""Chance to see a change in a window where there is none."""
-
-SINGLE = 0.1
-"""Of that chance, what is left to a change that one interval shows: demand would be its alone."""
+    from weir.placement._traffic import Traffic
 
 DRAIN_S = 1.0
 """Time in which a backlog is to be gone, where tokens allow it."""
@@ -126,10 +117,6 @@ LARGER = 1.75
 
 TOO_SMALL = 0.8
 """Of its floor, below which a part is lifted."""
-
-BORROWED = 6.0
-"""Intervals that the dispersion of all brokers counts in that of one: few intervals say little."""
-
 
 LEAST_DEMAND = 1e-6
 """Messages per second of the topic, below which there is nothing to follow."""
@@ -197,27 +184,6 @@ class Adapted:
     """Brokers that gain, the largest gain in rate (else in size) first."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Traffic:
-    """What the window says of one broker."""
-
-    demand: float
-    """Messages per second since the last change."""
-    seconds: float
-    """What `demand` is the mean of."""
-    intervals: int
-    has_changed: bool
-    differences: int
-    """Pairs of neighbouring intervals, from which `dispersion` is."""
-    dispersion: float
-    """Variance of counts over their mean; 1: Poisson."""
-    waiting: float
-    waited: float
-    """Messages that waited at most in the window."""
-    work: tuple[float, float]
-    """Largest unfinished work since the last change, in the older and the newer half."""
-
-
 def adapted(
     parts: Mapping[str, Part],
     history: Mapping[str, Sequence[Interval]],
@@ -236,7 +202,7 @@ def adapted(
         if part.rate_per_s > 0.0 and any(row.seconds > 0.0 for row in history.get(name, ()))
     )
     now = {name: parts[name] for name in names}
-    traffic = _traffic({name: history[name] for name in names})
+    traffic = measured_traffic({name: history[name] for name in names})
     demand = math.fsum(each.demand for each in traffic.values())
     if len(names) < 2 or demand < LEAST_DEMAND:
         return Adapted(parts=dict(parts), cause=Cause.STEADY)
@@ -280,123 +246,6 @@ def adapted(
     )
 
 
-# --- what was measured
-
-
-def _traffic(history: Mapping[str, Sequence[Interval]]) -> dict[str, _Traffic]:
-    """Return what the window says of each broker."""
-    series = {
-        name: _Series([row for row in rows if row.seconds > 0.0]) for name, rows in history.items()
-    }
-    left = [max(1.0, _split(each.roots, each.weights).scatter) for each in series.values()]
-    usual = median(left) if left else 1.0
-    traffic = {name: _traffic_of(each, usual) for name, each in series.items()}
-    # Few intervals say little: there the usual dispersion counts in.
-    usual = median(each.dispersion for each in traffic.values()) if traffic else 1.0
-    for each in traffic.values():
-        own = each.dispersion * each.differences + usual * BORROWED
-        each.dispersion = own / (each.differences + BORROWED)
-    return traffic
-
-
-class _Series:
-    """The counts of one broker as numbers whose variance is the dispersion, whatever the rate."""
-
-    def __init__(self, rows: Sequence[Interval]) -> None:
-        self.rows = rows
-        self.roots = [
-            2.0 * math.sqrt((max(0.0, row.arrived) + 0.375) / row.seconds) for row in rows
-        ]
-        self.weights = [row.seconds for row in rows]
-
-
-def _traffic_of(series: _Series, usual: float) -> _Traffic:
-    """Return what the window says of a broker; `usual`: the dispersion of the topic's brokers."""
-    rows, first = series.rows, 0
-    roots, weights = series.roots, series.weights
-    squares: list[float] = []
-    while place := _change(roots[first:], weights[first:], usual):
-        squares += _differences(roots[first : first + place], weights[first : first + place])
-        first += place
-    has_changed = first > 0
-    if has_changed and first + 1 < len(rows):
-        first += 1  # the interval in which the change fell is of both
-    squares += _differences(roots[first:], weights[first:])
-    recent = rows[first:]
-    seconds = math.fsum(row.seconds for row in recent)
-    dispersion = math.fsum(squares) / len(squares) if squares else usual
-    return _Traffic(
-        demand=math.fsum(max(0.0, row.arrived) for row in recent) / seconds,
-        seconds=seconds,
-        intervals=len(recent),
-        has_changed=has_changed,
-        differences=len(squares),
-        dispersion=max(1.0, dispersion),
-        waiting=max(0.0, rows[-1].waiting),
-        waited=max(0.0, *(row.waiting for row in rows)),
-        work=(_peak(recent[: (len(recent) + 1) // 2]), _peak(recent[len(recent) // 2 :])),
-    )
-
-
-def _differences(roots: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Return squares of the differences of neighbours, each with the dispersion as its mean: a slow
-    change of the rate hardly shows in them."""
-    return [
-        (y - x) ** 2 / (1.0 / v + 1.0 / w)
-        for (x, v), (y, w) in pairwise(zip(roots, weights, strict=True))
-    ]
-
-
-def _peak(rows: Sequence[Interval]) -> float:
-    return max(0.0, *(row.work_peak for row in rows))
-
-
-class _Split(NamedTuple):
-    """Where the means before and after differ most."""
-
-    place: int = 0
-    """The first interval after it."""
-    between: float = 0.0
-    """Sum of squares that it explains."""
-    scatter: float = 1.0
-    """Variance that it leaves."""
-
-
-def _split(roots: Sequence[float], weights: Sequence[float]) -> _Split:
-    count = len(roots)
-    if count < 3:
-        return _Split()
-    whole = math.fsum(weights)
-    mean = math.fsum(w * y for w, y in zip(weights, roots, strict=True)) / whole
-    squares = math.fsum(w * (y - mean) ** 2 for w, y in zip(weights, roots, strict=True))
-    place, largest, weight, total = 0, 0.0, 0.0, 0.0
-    for at in range(1, count):
-        weight += weights[at - 1]
-        total += weights[at - 1] * (roots[at - 1] - mean)
-        # The sum after `at` is that before it, negative.
-        between = total * total * (1.0 / weight + 1.0 / (whole - weight))
-        if between > largest:
-            place, largest = at, between
-    return _Split(place, largest, max(0.0, squares - largest) / (count - 2))
-
-
-def _change(roots: Sequence[float], weights: Sequence[float], usual: float) -> int:
-    """Return the first place from which the mean is another one, 0: nowhere."""
-    if len(roots) < 3:
-        return 0
-    split = _split(roots, weights)
-    is_single = split.place == len(roots) - 1
-    least = _least_t(len(roots), MISTAKEN * (SINGLE if is_single else 1.0))
-    return split.place if split.between > least * least * max(usual, split.scatter) else 0
-
-
-@cache
-def _least_t(count: int, chance: float) -> float:
-    """Return Student's t that chance exceeds at one of all places; the variance is known as from
-    two brokers."""
-    return float(stdtrit(2 * (count - 2), 1.0 - chance / (2.0 * (count - 1))))
-
-
 @cache
 def _least_f(brokers: int, differences: int, chance: float) -> float:
     """Return the F that chance exceeds; differences of neighbours share counts, so that three tell
@@ -404,7 +253,7 @@ def _least_f(brokers: int, differences: int, chance: float) -> float:
     return float(fdtri(brokers, max(1.0, differences / 1.5), 1.0 - chance))
 
 
-def _chance_limits(traffic: Mapping[str, _Traffic], utilisation: float) -> dict[str, float]:
+def _chance_limits(traffic: Mapping[str, Traffic], utilisation: float) -> dict[str, float]:
     """Return the unfinished work that chance seldom exceeds where parts fit."""
     slack = max(LEAST_SLACK, 1.0 - utilisation)
     return {
@@ -414,7 +263,7 @@ def _chance_limits(traffic: Mapping[str, _Traffic], utilisation: float) -> dict[
 
 def _backlogs(
     now: Mapping[str, Part],
-    traffic: Mapping[str, _Traffic],
+    traffic: Mapping[str, Traffic],
     fitting: Mapping[str, float],
     limits: Mapping[str, float],
 ) -> dict[str, float]:
@@ -433,7 +282,7 @@ def _backlogs(
 
 
 def _rates(
-    traffic: Mapping[str, _Traffic], backlogs: Mapping[str, float], rate: float
+    traffic: Mapping[str, Traffic], backlogs: Mapping[str, float], rate: float
 ) -> dict[str, float]:
     demand = math.fsum(each.demand for each in traffic.values())
     waiting = math.fsum(backlogs.values())
@@ -443,7 +292,7 @@ def _rates(
     return {name: each.demand * rest + drain * backlogs[name] for name, each in traffic.items()}
 
 
-def _rate_floor(traffic: Mapping[str, _Traffic], rate: float, least_share: float) -> float:
+def _rate_floor(traffic: Mapping[str, Traffic], rate: float, least_share: float) -> float:
     floor = min(max(least_share, NEVER_CLOSED), 1.0 / len(traffic)) * rate
     lifts = math.fsum(max(0.0, floor - each.demand) for each in traffic.values())
     spare = max(0.0, rate - math.fsum(each.demand for each in traffic.values()))
@@ -453,7 +302,7 @@ def _rate_floor(traffic: Mapping[str, _Traffic], rate: float, least_share: float
 
 def _sizes(
     now: Mapping[str, Part],
-    traffic: Mapping[str, _Traffic],
+    traffic: Mapping[str, Traffic],
     rates: Mapping[str, float],
     limits: Mapping[str, float],
     least_share: float,
@@ -536,7 +385,7 @@ def _conserved(after: Mapping[str, float], before: Mapping[str, float]) -> dict[
 
 def _rates_matter(
     now: Mapping[str, Part],
-    traffic: Mapping[str, _Traffic],
+    traffic: Mapping[str, Traffic],
     fitting: Mapping[str, float],
     limits: Mapping[str, float],
     floor: float,
@@ -575,7 +424,7 @@ def _rates_matter(
 
 def _sizes_matter(
     now: Mapping[str, Part],
-    traffic: Mapping[str, _Traffic],
+    traffic: Mapping[str, Traffic],
     rates: Mapping[str, float],
     limits: Mapping[str, float],
     least_share: float,
