@@ -33,6 +33,10 @@ MISTAKEN = 1e-4
 SINGLE = 0.1
 """Of that chance, what is left to a change that one interval shows: demand would be its alone."""
 
+AGED = 1e-2
+"""That chance where the change left more than half of the window: few old intervals are no proof,
+but are not missed either."""
+
 BORROWED = 6.0
 """Intervals that the dispersion of all brokers counts in that of one: few intervals say little."""
 
@@ -90,11 +94,15 @@ def _traffic_of(series: _Series, usual: float) -> Traffic:
     rows, first = series.rows, 0
     roots, weights = series.roots, series.weights
     squares: list[float] = []
-    while place := _change(roots[first:], weights[first:], usual):
+    has_changed = False
+    while True:
+        place, is_sure = _change(roots[first:], weights[first:], usual)
+        if not place:
+            break
         squares += _differences(roots[first : first + place], weights[first : first + place])
         first += place
-    has_changed = first > 0
-    if has_changed and first + 1 < len(rows):
+        has_changed |= is_sure
+    if first > 0 and first + 1 < len(rows):
         first += 1  # the interval in which the change fell is of both
     squares += _differences(roots[first:], weights[first:])
     recent = rows[first:]
@@ -155,14 +163,22 @@ def _split(roots: Sequence[float], weights: Sequence[float]) -> _Split:
     return _Split(place, largest, max(0.0, squares - largest) / (count - 2))
 
 
-def _change(roots: Sequence[float], weights: Sequence[float], usual: float) -> int:
-    """Return the first place from which the mean is another one, 0: nowhere."""
-    if len(roots) < 3:
-        return 0
+def _change(roots: Sequence[float], weights: Sequence[float], usual: float) -> tuple[int, bool]:
+    """Return the first place from which the mean is another one, 0: nowhere, and whether that is
+    beyond doubt."""
+    count = len(roots)
+    if count < 3:
+        return 0, False
     split = _split(roots, weights)
-    is_single = split.place == len(roots) - 1
-    least = _least_t(len(roots), MISTAKEN * (SINGLE if is_single else 1.0))
-    return split.place if split.between > least * least * max(usual, split.scatter) else 0
+    sure, enough = MISTAKEN, MISTAKEN
+    if split.place == count - 1:
+        sure = enough = MISTAKEN * SINGLE
+    elif 2 * split.place <= count:
+        enough = AGED
+    t_squared = split.between / max(usual, split.scatter)
+    if t_squared <= _least_t(count, enough) ** 2:
+        return 0, False
+    return split.place, t_squared > _least_t(count, sure) ** 2
 
 
 @cache

@@ -244,3 +244,16 @@ def test_in_an_overload_nobody_starves() -> None:
     # By demand 1000 / 1380 of each. The smallest began with more and is measured least exactly.
     assert passed == pytest.approx([1000 / 1380] * 3, abs=0.1)
     assert min(passed) > 0.7
+
+
+@pytest.mark.parametrize("rate", [14.0, 20.0, 200.0])
+def test_traffic_that_has_gone_is_not_followed_back_while_the_window_forgets_it(
+    rate: float,
+) -> None:
+    times = then(traffic([rate / 2] * 2, 30, 1), traffic([0.0, rate], 40, 2), 30.0)
+    seen = simulate_adaptation(times, split(1.2 * rate, 20.0, [0.5, 0.5]), seconds=70.0)
+    # The window still holds the old traffic until 41.
+    rates = [decision.after["q-0"].rate_per_s for decision in seen.decisions]
+    assert seen.decisions[0].at_s <= 34.0
+    assert rates[0] < 0.1 * 1.2 * rate
+    assert rates == sorted(rates, reverse=True)
