@@ -25,6 +25,8 @@ from weir.model.transformation import Move, Options
 from weir.optimizers import annealing, certified
 from weir.placement import srtm
 from weir.placement.explained import explained_of
+from weir.placement.handover import Part
+from weir.placement.simulated_adaptation import keep_parts, simulate_adaptation
 from weir.planners import exact, slides
 from weir.planners.exact.direct_plan import direct
 from weir.planners.slides.step_planning import improve_steps
@@ -223,6 +225,9 @@ def warm_up_placements() -> float:
     senders = Senders(batches=np.array([2]), batches_per_s=np.array([1.0]))
     broker = SimulatedBroker(speed_per_s=9.0, others_per_s=1.0, token_rate_per_s=3.0, bucket=2.0)
     total += simulated(broker, senders, seconds=9.0, seed=(0,), arrivals="periodic").mean.value
+    parts = {"a": Part(rate_per_s=1.0, size=2.0)}
+    followed = simulate_adaptation({"a": np.zeros(3)}, parts, seconds=2.5, rule=keep_parts)
+    total += float(followed.waits["a"].sum())
     work, _ = work_over([0.0, 0.1], 1.0)
     total += PoissonWork(0.5).quantile(0.99) + PeriodicWork(0.5, senders=3).tail(0.5)
     return total + float(work.sum())

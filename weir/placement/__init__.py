@@ -44,7 +44,7 @@ _REGISTRY: Registry[Placer] = Registry(
             "profiling",
             "rounds",
         ),
-        *("simulated_brokers", "what_if"),
+        *("simulated_adaptation", "simulated_brokers", "what_if"),
     ),
 )
 placers = _REGISTRY.members
