@@ -121,7 +121,7 @@ def part_ask(row: Setting, rows: list[Setting], after: dict[str, Any] | None) ->
         row.may_hold = _bound_to(ledger.larger(before.most, wants.asked))
         return []
     least = ledger.smaller(before.capped, wants.asked)
-    row.controlled = None if after is None or least == UNBOUNDED else _value(least)
+    row.controlled = None if after is None or least == UNBOUNDED else value_of(least)
     row.may_hold = _bound_to(ledger.larger(before.most, least))
     others = [each for each in rows if each is not row]
     return [each for each in others if _cap(each)]
@@ -141,7 +141,7 @@ def part_give_up(row: Setting, rows: list[Setting]) -> None:
     least = ledger.smaller(before.asked, before.in_force)
     moved = any(each.controlled is not None for each in rows)
     capped = moved and row.in_force is not None and least != UNBOUNDED
-    row.controlled = _value(least) if capped else None
+    row.controlled = value_of(least) if capped else None
     row.may_hold = _bound_to(ledger.larger(before.most, entry_of(row).asked))
 
 
@@ -227,7 +227,7 @@ class FlowParts:
         for broker, part in parts.items():
             row = self.rows[broker]
             if _ask(row, part) or row.controlled is None:
-                row.controlled = _value(part)
+                row.controlled = value_of(part)
                 self._asked[broker] = row
 
     @property
@@ -284,7 +284,7 @@ def _cap(row: Setting) -> bool:
     entry = entry_of(row)
     if row.desired is None or not _ask(row, entry.capped):
         return False
-    row.controlled = _value(entry.capped)
+    row.controlled = value_of(entry.capped)
     return True
 
 
@@ -308,7 +308,8 @@ def _part(value: Mapping[str, Any] | None) -> Part | None:
     )
 
 
-def _value(part: Part) -> dict[str, Any]:
+def value_of(part: Part) -> dict[str, Any]:
+    """Return an enforced part as an action asks for it."""
     if 0 in (part.rate_per_s, part.size):
         part = NOTHING
     return {"rate_per_s": part.rate_per_s, "size": part.size, "mode": ENFORCE}
