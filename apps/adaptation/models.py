@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from apps.systems.models import System
+from weir.lifecycle.adaptations import DECISIONS, DecisionState
 
 KEEP_DECISIONS = 200
 """Of each flow."""
@@ -46,16 +47,8 @@ class DecisionCause(models.TextChoices):
     RESTORE = "restore", "Restore"
 
 
-class DecisionState(models.TextChoices):
-    """Name how far a decision has been carried out."""
-
-    SHRINKING = "shrinking", "Shrinking"
-    GROWING = "growing", "Growing"
-    DONE = "done", "Done"
-    GIVEN_UP = "given_up", "Given up"
-
-
-UNDER_WAY = (DecisionState.SHRINKING, DecisionState.GROWING)
+DECISION_STATES = [(state.value, state.value) for state in DecisionState]
+UNDER_WAY_NAMES = sorted({state.value for state in DecisionState} - DECISIONS.ended)
 
 
 class Decision(models.Model):
@@ -71,7 +64,7 @@ class Decision(models.Model):
     at = models.DateTimeField()
     cause = models.CharField(max_length=16, choices=DecisionCause.choices)
     sentence = models.TextField()
-    state = models.CharField(max_length=16, choices=DecisionState.choices)
+    state = models.CharField(max_length=16, default=DecisionState.SHRINKING)
     shrunk_at = models.DateTimeField(null=True, help_text="When larger parts were asked for.")
     ended_at = models.DateTimeField(null=True)
     because = models.TextField(blank=True, help_text="Why it was given up, or what it waits for.")
@@ -86,18 +79,18 @@ class Decision(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["system", "flow"],
-                condition=Q(state__in=sorted(UNDER_WAY)),
+                condition=Q(state__in=UNDER_WAY_NAMES),
                 name="one_decision_under_way_per_flow",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=sorted(DecisionState.values)), name="decision_state_known"
+                condition=Q(state__in=sorted(DecisionState)), name="decision_state_known"
             ),
             models.CheckConstraint(
                 condition=Q(cause__in=sorted(DecisionCause.values)), name="decision_cause_known"
             ),
             models.CheckConstraint(
-                condition=Q(state__in=sorted(UNDER_WAY), ended_at=None)
-                | Q(~Q(state__in=sorted(UNDER_WAY)), ended_at__isnull=False),
+                condition=Q(state__in=UNDER_WAY_NAMES, ended_at=None)
+                | Q(~Q(state__in=UNDER_WAY_NAMES), ended_at__isnull=False),
                 name="decision_ended_has_a_time",
             ),
         ]

@@ -1,16 +1,19 @@
 """Say what the published API needs to know about adaptations."""
 
 from apps.common.api.examples import Example
+from weir.lifecycle.adaptations import DECISIONS
 
 ENUM_NAMES = {
-    "AdaptationStateEnum": "apps.adaptation.api.serializers.ADAPTATION_STATES",
+    "AdaptationStandingEnum": "apps.adaptation.api.serializers.ADAPTATION_STATES",
     "AdaptationCommandEnum": "apps.adaptation.api.serializers.ADAPTATION_COMMANDS",
-    "AdaptationDecisionStateEnum": "apps.adaptation.models.DecisionState.choices",
+    "AdaptationDecisionStateEnum": "apps.adaptation.models.DECISION_STATES",
     "AdaptationCauseEnum": "apps.adaptation.models.DecisionCause.choices",
 }
 
+MACHINES = {"AdaptationDecisionStateEnum": DECISIONS}
+
 MEANINGS = {
-    "AdaptationStateEnum": {
+    "AdaptationStandingEnum": {
         "off": "No order to adapt the parts is in force.",
         "running": "Parts follow the traffic.",
         "held": "An order is in force, and no part moves now; `because` says why.",

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.adaptation.models import DecisionCause, DecisionState
+from apps.adaptation.models import DECISION_STATES, DecisionCause
 from apps.common.api.forms import Form
 
 ADAPTATION_STATES = [(name, name) for name in ("off", "running", "held", "stopped")]
@@ -67,7 +67,7 @@ class AdaptationDecisionSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
     cause = serializers.ChoiceField(choices=DecisionCause.choices)
     sentence = serializers.CharField(help_text="Why parts move, for a person.")
-    state = serializers.ChoiceField(choices=DecisionState.choices)
+    state = serializers.ChoiceField(choices=DECISION_STATES)
     shrunk_at = serializers.DateTimeField(
         allow_null=True, help_text="When larger parts were asked for; null: not yet, or never."
     )

@@ -25,10 +25,9 @@ from django.db.models import Q
 from apps.adaptation.domain import sentences
 from apps.adaptation.models import (
     KEEP_DECISIONS,
-    UNDER_WAY,
+    UNDER_WAY_NAMES,
     Decision,
     DecisionCause,
-    DecisionState,
 )
 from apps.adaptation.selectors.history import History, history_of, mean
 from apps.adaptation.selectors.orders import Order, order_in_force
@@ -44,6 +43,7 @@ from apps.executions.services.adapted_parts import FlowParts, value_of
 from apps.systems.models import System
 from weir.actions.adapt_parts import KIND as ORDER
 from weir.actions.set_bucket import KIND as BUCKET
+from weir.lifecycle.adaptations import DECISIONS, DecisionCommand, DecisionState
 from weir.placement import ledger
 from weir.placement.adaptation import Adapted, Cause, adapted
 from weir.placement.handover import Part
@@ -86,7 +86,9 @@ def _concerned() -> dict[int, set[str]]:
     rows = Setting.objects.filter(
         Q(kind=ORDER, in_force__isnull=False) | Q(moved, kind=BUCKET)
     ).values_list("system", "target__flow")
-    open_decisions = Decision.objects.filter(state__in=UNDER_WAY).values_list("system", "flow")
+    open_decisions = Decision.objects.filter(state__in=UNDER_WAY_NAMES).values_list(
+        "system", "flow"
+    )
     flows: dict[int, set[str]] = defaultdict(set)
     for system, flow in (*rows, *open_decisions):
         flows[system].add(flow)
@@ -116,7 +118,7 @@ class _Step:
         self.order = order_in_force(self.system, flow)
         self.decision = (
             Decision.objects.select_for_update()
-            .filter(system=self.system, flow=flow, state__in=UNDER_WAY)
+            .filter(system=self.system, flow=flow, state__in=UNDER_WAY_NAMES)
             .first()
         )
 
@@ -153,7 +155,7 @@ class _Step:
         parts, decision = self.parts, self.decision
         begun = decision is not None or parts.is_capped or self.around.execution is not None
         if decision is not None and decision.cause != DecisionCause.RESTORE:
-            self._end(decision, DecisionState.GIVEN_UP, why)
+            self._end(decision, DecisionCommand.GIVE_UP, why)
             decision = None
         if not parts.have_moved:
             if decision is not None:
@@ -164,15 +166,12 @@ class _Step:
                 return
             if decision is not None:
                 # An execution has lowered parts again, before all had confirmed.
-                self._end(decision, DecisionState.GIVEN_UP, sentences.CHANGED)
+                self._end(decision, DecisionCommand.GIVE_UP, sentences.CHANGED)
             decision = self._begin(DecisionCause.RESTORE, why, dict(self._back()))
         if not parts.is_capped:
             parts.cap()
         elif parts.restore():
-            decision.state, decision.shrunk_at = DecisionState.GROWING, self.around.now
-            decision.because = ""
-            decision.save(update_fields=["state", "shrunk_at", "because"])
-            self._publish()
+            self._grow(decision)
         else:
             self._wait(decision)
 
@@ -208,30 +207,30 @@ class _Step:
         if decision.cause != DecisionCause.RESTORE:
             expected = least if shrinks else after
             if any(b not in entries or entries[b].asked != p for b, p in expected.items()):
-                self._end(decision, DecisionState.GIVEN_UP, sentences.CHANGED)
+                self._end(decision, DecisionCommand.GIVE_UP, sentences.CHANGED)
                 return
         if not shrinks:
             self._confirm(decision)
         elif ledger.fits(entries, after, self.parts.contract):
             self.parts.ask(after)
-            decision.state, decision.shrunk_at = DecisionState.GROWING, self.around.now
-            decision.save(update_fields=["state", "shrunk_at"])
-            self._publish()
+            self._grow(decision)
         elif self.around.now - decision.at >= GIVE_UP:
             smaller = sorted(b for b in self.parts.unconfirmed if b in moves)
             because = self._unconfirmed(smaller or self.parts.unconfirmed, "smaller")
-            self._end(decision, DecisionState.GIVEN_UP, because)
+            self._end(decision, DecisionCommand.GIVE_UP, because)
 
     def _confirm(self, decision: Decision) -> None:
         """End a decision once its brokers have confirmed what they are asked for."""
+        if decision.state == DecisionState.SHRINKING:
+            self._grow(decision)
         waiting = sorted(_moves(decision).keys() & set(self.parts.unconfirmed))
         since = decision.shrunk_at or decision.at
         if not waiting:
-            self._end(decision, DecisionState.DONE, "")
+            self._end(decision, DecisionCommand.CONFIRM, "")
         elif self.around.now - since >= GIVE_UP:
             # Nothing is unsafe about a larger part that is confirmed late.
             because = self._unconfirmed(waiting, "new")
-            self._end(decision, DecisionState.GIVEN_UP, because)
+            self._end(decision, DecisionCommand.GIVE_UP, because)
 
     def _unconfirmed(self, brokers: list[str], size: str) -> str:
         silent = [broker for broker in brokers if broker not in self.around.live]
@@ -310,7 +309,6 @@ class _Step:
             at=self.around.now,
             cause=cause,
             sentence=sentence,
-            state=DecisionState.SHRINKING,
             actions=[
                 {
                     "kind": BUCKET,
@@ -329,8 +327,18 @@ class _Step:
         self._publish()
         return row
 
-    def _end(self, decision: Decision, state: DecisionState, because: str) -> None:
-        decision.state, decision.because = state, because
+    def _grow(self, decision: Decision) -> None:
+        self._move(decision, DecisionCommand.GROW)
+        decision.shrunk_at, decision.because = self.around.now, ""
+        decision.save(update_fields=["state", "shrunk_at", "because"])
+        self._publish()
+
+    def _move(self, decision: Decision, command: DecisionCommand) -> None:
+        decision.state = DECISIONS.advance(DecisionState(decision.state), command).value
+
+    def _end(self, decision: Decision, command: DecisionCommand, because: str) -> None:
+        self._move(decision, command)
+        decision.because = because
         decision.ended_at = self.around.now
         decision.save(update_fields=["state", "because", "ended_at"])
         self._publish()

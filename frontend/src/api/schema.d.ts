@@ -4262,7 +4262,7 @@ export interface components {
         ActionStateEnum: "pending" | "preparing" | "committed" | "done" | "aborting" | "aborted" | "dead";
         /** @description How the parts of a topic's bucket follow its traffic. */
         Adaptation: {
-            state: components["schemas"]["AdaptationStateEnum"];
+            state: components["schemas"]["AdaptationStandingEnum"];
             /** @description What holds it, or what it waits for. */
             because: string;
             /**
@@ -4337,6 +4337,8 @@ export interface components {
          *     - `growing`: Larger parts are asked for, and not all are confirmed.
          *     - `done`: Every broker concerned shows its new part.
          *     - `given_up`: It did not get there; `because` says why.
+         *
+         *     Final, for nothing follows: `done`, `given_up`.
          * @enum {string}
          */
         AdaptationDecisionStateEnum: "shrinking" | "growing" | "done" | "given_up";
@@ -4355,7 +4357,7 @@ export interface components {
          *     - `stopped`: A person has stopped it; parts are those in force, or return to them.
          * @enum {string}
          */
-        AdaptationStateEnum: "off" | "running" | "held" | "stopped";
+        AdaptationStandingEnum: "off" | "running" | "held" | "stopped";
         /** @description One broker's part: in force, asked for now, and what is measured of it. */
         AdaptedPart: {
             broker: string;
