@@ -4,7 +4,7 @@ A broker goes on enforcing an earlier part until its agent has read a later docu
 it likes. So beside what is asked of it stands the most that it may hold since it last confirmed
 what was asked, rate and size apart. A part is enlarged only where all these together stay within
 the contract: shrink, confirm, then grow. Whatever is delayed or lost, the parts that brokers
-enforce add up to no more (tests/weir/placement/test_ledger.py looks at every interleaving).
+enforce add up to no more (tests/apps/executions/test_adapted_parts.py takes random walks).
 
 The parts *in force* add up to the contract. Where a plan begins to change them, or parts shall
 return to them, every broker is first asked for the smallest of what it is asked for, what is in
