@@ -55,6 +55,9 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "already_in_force": (409, "The model is in force already; go on with plans."),
     "no_such_broker": (409, "The overlay names a broker that was deleted."),
     "no_overlay_in_force": (409, "Put an overlay in force first."),
+    "not_adapted": (409, "No order to adapt the topic's parts is in force."),
+    "stopped_already": (409, "Somebody has stopped this adaptation before."),
+    "not_stopped": (409, "Nobody has stopped this adaptation."),
     # Computations
     "invalid_problem": (422, "What would be computed is not a valid problem."),
     "invalid_study": (422, "The question of the study is not valid."),

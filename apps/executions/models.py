@@ -46,8 +46,8 @@ class Setting(models.Model):
     """Store a value enforced at one broker: a flow's token bucket, a class's limit. Null: not
     enforced.
 
-    `in_force` is what was proved, `desired` what the agent is asked for, `controlled` what the
-    rate controller asks for instead until the next plan; an agent reads controlled, else desired.
+    `in_force` is what was proved, `desired` what the agent is asked for, `controlled` what rate
+    control, or adaptation of parts, asks for instead; an agent reads controlled, else desired.
     `previous` was in force until `changed_at`: judgement asks how long a value stands and which
     way it moved last.
     """
@@ -59,6 +59,11 @@ class Setting(models.Model):
     in_force: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     desired: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     controlled: "models.JSONField[Any, Any]" = models.JSONField(null=True)
+    may_hold: "models.JSONField[Any, Any]" = models.JSONField(
+        null=True,
+        help_text="Of a part of a bucket: the largest rate and size that the broker may enforce "
+        "since it last confirmed what is asked; null: what is asked. A null member: without bound.",
+    )
     previous: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     changed_at = models.DateTimeField(null=True, help_text="When `in_force` changed last.")
     asked_number = models.PositiveBigIntegerField(
@@ -73,8 +78,8 @@ class Setting(models.Model):
                 fields=["system", "kind", "target_key"], name="setting_once_per_target"
             ),
             models.CheckConstraint(
-                condition=Q(controlled=None) | Q(in_force__isnull=False),
-                name="setting_controlled_only_in_force",
+                condition=Q(controlled=None) | Q(in_force__isnull=False) | Q(desired__isnull=False),
+                name="setting_controlled_only_of_something",
             ),
         ]
 

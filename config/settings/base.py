@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "apps.demo",
     "apps.evaluations",
     "apps.rate_control",
+    "apps.adaptation",
     "apps.placements",
     "apps.overview",
     "apps.recomputation",
@@ -242,6 +243,7 @@ WEIR_LOOPS = [
     ("apps.plans.services.windows_hold", 0.5),
     ("apps.plans.services.plans_verify", 5.0),
     ("apps.rate_control.services.rates_control", 1.0),
+    ("apps.adaptation.services.adaptation_tick", 0.5),
     ("apps.recomputation.services.recomputation_tick", 1.0),
 ]
 

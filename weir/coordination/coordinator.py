@@ -292,6 +292,7 @@ class Coordinator:
         if silent:
             agents = "the agents" if len(silent) > 1 else "the agent"
             parts.append(f"{agents} of {view.called(silent)} did not answer {within}")
+        parts += filter(None, [action.waits])
         return "; ".join(parts)
 
     def _patience(self, action: ActionView, attempt: int) -> float:

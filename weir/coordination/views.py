@@ -47,6 +47,8 @@ class ActionView:
     """Setting: those whose observed state equals `desired` as it is now."""
     failures: Mapping[str, str] = field(default_factory=dict)
     """Setting: broker -> why it cannot do what it is asked for, as its agent says."""
+    waits: str = ""
+    """Setting: what has to happen before its agent is asked for the new value, in words."""
     attempt: int = 0
     deadline: float | None = None
     """Of the state it is in: preparing, committed, or aborting."""

@@ -39,6 +39,7 @@ _REGISTRY: Registry[Placer] = Registry(
             "answer",
             "explained",
             "handover",
+            "ledger",
             "moves",
             "options",
             "profiling",

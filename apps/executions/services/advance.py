@@ -49,6 +49,7 @@ def execution_advance(
     at = now or timezone.now()
     moved = documents = False
     asked: dict[int, SettingKey] = {}
+    lowered: set[SettingKey] = set()
     if execution.state == ExecutionState.RUNNING and is_on_hold(execution, at):
         # Here and not in a loop of its own: a step must not begin between the end of the window
         # and the loop's next turn.
@@ -76,6 +77,7 @@ def execution_advance(
         applier.save()
         documents |= applier.documents_changed
         asked |= applier.asked
+        lowered |= applier.lowered
         if applier.removed:
             transaction.on_commit(partial(dead_advance, execution.system_id), robust=True)
         if not again:
@@ -84,7 +86,7 @@ def execution_advance(
         raise RuntimeError(f"{execution} does not come to rest")
     if documents:
         number = revision_bump(execution.system)
-        settings_asked(execution.system, asked, number)
+        settings_asked(execution.system, asked, lowered, number)
         publish("document", system=execution.system.public_id)
     if moved:
         tell(execution)

@@ -67,6 +67,8 @@ class Applier:
         self.documents_changed = False
         self.asked: dict[int, kinds.SettingKey] = {}
         """Actions whose agents read another value from now on; its number follows."""
+        self.lowered: set[kinds.SettingKey] = set()
+        """Other settings of which that is true."""
         self.removed = False
         """Somebody was removed, so that others may wait for nobody any more."""
         self._settings = Settings(self.execution.system)
@@ -89,6 +91,7 @@ class Applier:
     def save(self) -> None:
         """Write every row that was moved."""
         self._settings.save()
+        self.lowered |= self._settings.lowered
         ExecutionAction.objects.bulk_update(
             self._actions.values(),
             [
@@ -228,6 +231,7 @@ class Applier:
             return
         # What this decision has changed is written first; settings are read anew afterwards.
         self._settings.save()
+        self.lowered |= self._settings.lowered
         for broker in Broker.objects.filter(system=self.execution.system, name__in=gone):
             settings = settings_forget(self.execution.system, broker.name)
             ended = f"; no longer in force: {', '.join(settings)}" if settings else ""

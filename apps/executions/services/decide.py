@@ -18,6 +18,7 @@ from apps.executions.services.advance import execution_advance
 from apps.executions.services.apply import Applier
 from apps.executions.services.documents import revision_bump
 from apps.executions.services.loading import load
+from apps.executions.services.settings import settings_asked
 from apps.executions.services.transitions import execution_locked, record_execution, tell
 from weir.actions import protocol, title
 from weir.coordination.decisions import AbortAction, BuryAction
@@ -124,7 +125,8 @@ def action_decide(
         applier.save()
         what = f"{outcome} {title(row.action)}: {reason}"
         record_execution(locked, "decide", actor, reason=what)
-        revision_bump(locked.system)
+        number = revision_bump(locked.system)
+        settings_asked(locked.system, applier.asked, applier.lowered, number)
         publish("document", system=locked.system.public_id)
         tell(locked)
         execution_advance(locked.pk)

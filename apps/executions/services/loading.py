@@ -14,11 +14,13 @@ from apps.executions.models import (
     ExecutionStep,
     Setting,
 )
+from apps.executions.services.adapted_parts import why_not_grown
 from apps.executions.services.documents import action_view
 from apps.executions.services.settings import asks_of, failure, shows
 from apps.telemetry.selectors import agents_of, removed_brokers
 from weir import actions as kinds
 from weir.actions.assign_publishers import KIND as PUBLISHERS
+from weir.actions.set_bucket import KIND as BUCKET
 from weir.coordination.views import ActionView, Direction, ExecutionView, Protocol, StepView
 from weir.coordination.wire import Observed, Report, ReportPhase, observed_from_dict
 from weir.lifecycle.executions import ExecutionState
@@ -42,8 +44,8 @@ class Loaded:
 
 
 def load(execution: Execution, now: datetime) -> Loaded:
-    """Read everything that bears on what follows; five queries, and one more while a broker gets
-    its first list of publishers."""
+    """Read everything that bears on what follows; five queries, and one more each while a broker
+    gets its first list of publishers, or a part of a bucket is asked for."""
     steps = list(ExecutionStep.objects.filter(execution=execution).order_by("index"))
     actions: dict[int, list[ExecutionAction]] = {step.pk: [] for step in steps}
     for row in ExecutionAction.objects.filter(step__execution=execution).order_by("index"):
@@ -59,6 +61,7 @@ def load(execution: Execution, now: datetime) -> Loaded:
         if row["observed"] is not None
     }
     lists = _lists(execution, [row for rows in actions.values() for row in rows])
+    waits = _waits(execution, [row for rows in actions.values() for row in rows])
     reports = _reports(execution)
     names = {row.pk: str(row.public_id) for rows in actions.values() for row in rows}
     return Loaded(
@@ -83,7 +86,7 @@ def load(execution: Execution, now: datetime) -> Loaded:
                     direction=Direction(step.direction),
                     ended_at=_seconds(step.ended_at),
                     actions=tuple(
-                        _action(row, reports.get(row.pk, {}), names, agents, seen, lists)
+                        _action(row, reports.get(row.pk, {}), names, agents, seen, lists, waits)
                         for row in actions[step.pk]
                     ),
                 )
@@ -165,6 +168,24 @@ def _lists(execution: Execution, rows: Iterable[ExecutionAction]) -> _Lists:
     )
 
 
+def _waits(execution: Execution, rows: Iterable[ExecutionAction]) -> dict[int, str]:
+    """Say for whom parts of buckets wait that moved beside plans; no query where none is asked."""
+    asking = [row for row in rows if row.kind == BUCKET and row.state == ActionState.PREPARING]
+    if not asking:
+        return {}
+    parts: dict[str, list[Setting]] = {}
+    flows = {row.target["flow"] for row in asking}
+    found = Setting.objects.filter(system=execution.system, kind=BUCKET)
+    for row in found.filter(target__flow__in=flows):
+        parts.setdefault(row.target["flow"], []).append(row)
+    return {
+        row.pk: why_not_grown(part, parts[row.target["flow"]])
+        for row in asking
+        for part in parts.get(row.target["flow"], ())
+        if part.target["broker"] == row.target["broker"]
+    }
+
+
 def _action(
     row: ExecutionAction,
     reports: Mapping[str, tuple[Report, ...]],
@@ -172,6 +193,7 @@ def _action(
     agents: Collection[str],
     seen: Mapping[str, Observed],
     lists: _Lists,
+    waits: Mapping[int, str],
 ) -> ActionView:
     view = action_view(row)
     awaited: frozenset[str] = frozenset()
@@ -201,6 +223,7 @@ def _action(
             and (row.pk not in lists.ends_among_others or row.target["flow"] in o.publishers)
         ),
         failures={b: why for b, o in observations.items() if (why := failure(o, row.action))},
+        waits=waits.get(row.pk, ""),
         reports=reports,
         inverts=None if row.inverts_id is None else names[row.inverts_id],
     )

@@ -14,6 +14,7 @@ from apps.audit.services import record
 from apps.common.errors import Conflict
 from apps.common.events import publish
 from apps.executions.models import Revision
+from apps.executions.services.adapted_parts import every_part_locked, parts_doubt
 from apps.executions.services.documents import revision_bump
 from apps.systems.models import System
 from apps.telemetry.selectors import agents_ahead
@@ -53,7 +54,9 @@ def restored_adopt(*, system: System, actor: User, reason: str) -> int:
             f"No agent of {locked} has obeyed a document that this database does not know; there "
             "is nothing to adopt.",
         )
+    parts = every_part_locked(locked)
     number = revision_bump(locked, above=largest)
+    parts_doubt(parts, number)
     record(
         actor=actor,
         action="adopt_restored",

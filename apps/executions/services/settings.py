@@ -1,6 +1,6 @@
 """Change settings: what agents are asked for, what is proved, what the controller adds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -11,12 +11,21 @@ from django.utils import timezone
 
 from apps.common.events import publish
 from apps.executions.models import UNDER_WAY_NAMES, ExecutionAction, Setting
-from apps.executions.services.documents import bucket_of, revision_bump
+from apps.executions.services.adapted_parts import (
+    part_ask,
+    part_give_up,
+    part_prove,
+    part_shown,
+    rows_locked,
+    rows_settle,
+)
+from apps.executions.services.documents import revision_bump
 from apps.systems.models import System
 from weir.actions import SettingKey, setting_key
 from weir.actions.adapt_parts import KIND as ORDER
 from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.carry_flow import NOWHERE
+from weir.actions.set_bucket import KIND as BUCKET
 from weir.coordination.wire import Observed, publishers_digest
 from weir.model.plan import Action, Value
 
@@ -29,10 +38,15 @@ class Settings:
     def __init__(self, system: System) -> None:
         self.system = system
         self._rows: dict[SettingKey, Setting] = {}
+        self._locked: set[str] = set()
         self._changed: dict[SettingKey, Setting] = {}
+        self.lowered: set[SettingKey] = set()
+        """Other settings that agents read another value of since an action asked for its own."""
 
     def _row(self, action: Action) -> Setting:
         kind, target_key = key = setting_key(action)
+        if action.kind == BUCKET:
+            self._parts(action.target["flow"])
         if key not in self._rows:
             row = Setting.objects.select_for_update().filter(
                 system=self.system, kind=kind, target_key=target_key
@@ -43,10 +57,30 @@ class Settings:
         self._changed[key] = self._rows[key]
         return self._rows[key]
 
+    def _parts(self, flow: str) -> list[Setting]:
+        """Return every part of the flow, locked: each counts for what the others may hold."""
+        if flow not in self._locked:
+            self._locked.add(flow)
+            rows = rows_locked(self.system, flow)
+            for row in rows:
+                self._rows.setdefault((row.kind, row.target_key), row)
+            for row in rows_settle(self.system, rows):
+                self._changed[row.kind, row.target_key] = row
+        return [
+            row for row in self._rows.values() if row.kind == BUCKET and row.target["flow"] == flow
+        ]
+
     def ask(self, action: Action) -> None:
         """Ask the agent for the new value; the rate controller's value ends."""
         row = self._row(action)
-        row.desired, row.controlled = _plain(action.after), None
+        if action.kind == BUCKET:
+            rows = self._parts(action.target["flow"])
+            for other in part_ask(row, rows, _plain(action.after)):
+                key = (other.kind, other.target_key)
+                self._changed[key] = other
+                self.lowered.add(key)
+        else:
+            row.desired, row.controlled = _plain(action.after), None
 
     def prove(self, action: Action) -> None:
         """Record that the value asked for is in force."""
@@ -54,11 +88,16 @@ class Settings:
         if row.in_force != row.desired:
             row.previous, row.changed_at = row.in_force, timezone.now()
         row.in_force = row.desired
+        if action.kind == BUCKET:
+            part_prove(row)
 
     def give_up(self, action: Action) -> None:
         """Ask for what was in force before."""
         row = self._row(action)
-        row.desired = row.in_force
+        if action.kind == BUCKET:
+            part_give_up(row, self._parts(action.target["flow"]))
+        else:
+            row.desired = row.in_force
 
     def doubt(self, action: Action) -> None:
         """Count publishers that were asked for as let in, after what was asked for was given up and
@@ -76,18 +115,21 @@ class Settings:
                 update_conflicts=True,
                 unique_fields=["system", "kind", "target_key"],
                 update_fields=[
-                    *("in_force", "desired", "controlled"),
+                    *("in_force", "desired", "controlled", "may_hold"),
                     *("previous", "changed_at", "updated_at"),
                 ],
             )
             self._changed = {}
 
 
-def settings_asked(system: System, asked: Mapping[int, SettingKey], number: int) -> None:
+def settings_asked(
+    system: System, asked: Mapping[int, SettingKey], lowered: Set[SettingKey], number: int
+) -> None:
     """Record that actions (by their keys) ask for another value from the documents of this number
-    on: only an observation of one of these confirms it."""
+    on, and that other settings were lowered: only an observation of one of these confirms it."""
     ExecutionAction.objects.filter(pk__in=asked).update(asked_number=number)
-    which = [Q(kind=kind, target_key=target_key) for kind, target_key in asked.values()]
+    keys = {*asked.values(), *lowered}
+    which = [Q(kind=kind, target_key=target_key) for kind, target_key in sorted(keys)]
     if which:
         rows = Setting.objects.filter(system=system).filter(reduce(or_, which))
         rows.update(asked_number=number)
@@ -186,11 +228,7 @@ def shows(observed: Observed, action: Action, value: Value | None, broker: str) 
             wanted = value["delivery"] if value is not None and enters else None
             return observed.ingress.get(target["flow"]) == wanted
         case "set_bucket":
-            part = observed.buckets.get(target["flow"])
-            if value is None:
-                # A flow's source without a part is closed as long as others have one.
-                return part is None or part.rate_per_s == 0
-            return part == bucket_of(value)
+            return part_shown(observed, target["flow"], value)
         case "assign_publishers":
             digest = observed.publishers.get(target["flow"])
             if broker != target["broker"]:

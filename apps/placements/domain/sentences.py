@@ -210,6 +210,14 @@ def not_measured(
     return " ".join(sentences)
 
 
+def parts_move(flow: str) -> str:
+    """Return why nothing is measured of a placement whose parts follow the traffic."""
+    return (
+        f"The parts of {flow} follow its traffic, so that what is measured is not of the "
+        "placement's own. Stop that on the topic's page to measure the placement."
+    )
+
+
 def _how_long(messages: int, rate_per_s: float) -> str:
     """Return for how much longer to measure at least."""
     missing = LEAST_MESSAGES - messages

@@ -11,10 +11,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from apps.placements.domain.sentences import not_measured
+from apps.executions.models import Setting
+from apps.placements.domain.sentences import not_measured, parts_move
 from apps.systems.models import System
 from apps.telemetry.selectors import latest_samples
 from apps.telemetry.selectors.silence import silences
+from weir.actions.set_bucket import KIND as BUCKET
 from weir.model.placement import MeasuredDelays, Objectives, Percentile
 
 LEAST_S, LONGEST_S, MOST_PER_S = 1e-3, 1e9, 1e9
@@ -63,6 +65,11 @@ def profile_of(
     delays = {name: row for name, row in read.items() if row is not None}
     if any(row.is_enough(objectives) for row in delays.values()):
         return Profile(delays=delays)
+    moved = Setting.objects.filter(
+        system=system, kind=BUCKET, target__flow=flow, controlled__isnull=False
+    )
+    if moved.exists():
+        return Profile(delays=delays, because=parts_move(flow))
     most = max(delays, key=lambda name: delays[name].messages, default=None)
     because = not_measured(
         flow,

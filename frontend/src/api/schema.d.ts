@@ -3784,6 +3784,72 @@ export interface paths {
         patch: operations["topics_partial_update"];
         trace?: never;
     };
+    "/api/v1/topics/{id}/adaptation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return how the parts of the topic's bucket follow its traffic, and the decisions
+         * @description Return how the parts of the topic's bucket follow its traffic, and the decisions.
+         *
+         *     Role: any.
+         */
+        get: operations["topics_adaptation_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/topics/{id}/adaptation/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let parts move again that somebody has stopped
+         * @description Let parts move again that somebody has stopped.
+         *
+         *     Role: operator.
+         */
+        post: operations["topics_adaptation_resume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/topics/{id}/adaptation/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop moving parts and return to those in force, at once and without a plan
+         * @description Stop moving parts and return to those in force, at once and without a plan.
+         *
+         *     Role: operator.
+         */
+        post: operations["topics_adaptation_stop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/topics/{id}/rate-range": {
         parameters: {
             query?: never;
@@ -4194,6 +4260,152 @@ export interface components {
          * @enum {string}
          */
         ActionStateEnum: "pending" | "preparing" | "committed" | "done" | "aborting" | "aborted" | "dead";
+        /** @description How the parts of a topic's bucket follow its traffic. */
+        Adaptation: {
+            state: components["schemas"]["AdaptationStandingEnum"];
+            /** @description What holds it, or what it waits for. */
+            because: string;
+            /**
+             * Format: double
+             * @description History that decides, s; null: no order is in force.
+             */
+            window_s: number | null;
+            /**
+             * Format: double
+             * @description Between two decisions, s.
+             */
+            period_s: number | null;
+            /**
+             * Format: double
+             * @description Share of the bucket that an idle broker keeps.
+             */
+            least_share: number | null;
+            /**
+             * Format: date-time
+             * @description When the order came into force.
+             */
+            since: string | null;
+            /** Format: date-time */
+            stopped_at: string | null;
+            /** @description Who stopped it; empty: nobody. */
+            stopped_by: string;
+            /** @description Why it was stopped. */
+            note: string;
+            /** @description Kept whatever moves; null: no part is enforced. */
+            contract: components["schemas"]["BucketContract"] | null;
+            parts: components["schemas"]["AdaptedPart"][];
+            /** @description The newest first, 50 at most. */
+            decisions: components["schemas"]["AdaptationDecision"][];
+            allowed_commands: components["schemas"]["AdaptationCommandEnum"][];
+        };
+        /**
+         * @description - `shift`: Traffic has moved between brokers.
+         *     - `backlog`: Messages wait at a broker for tokens that others do not use.
+         *     - `bursts`: Bursts have moved: sizes follow, rates stay.
+         *     - `restore`: Parts return to those in force.
+         * @enum {string}
+         */
+        AdaptationCauseEnum: "shift" | "backlog" | "bursts" | "restore";
+        /**
+         * @description - `stop`: Return to the parts in force, and move none.
+         *     - `resume`: Let parts move again.
+         * @enum {string}
+         */
+        AdaptationCommandEnum: "stop" | "resume";
+        /** @description One decision: parts shrink, are confirmed, then others grow. */
+        AdaptationDecision: {
+            id: number;
+            /** Format: date-time */
+            at: string;
+            cause: components["schemas"]["AdaptationCauseEnum"];
+            /** @description Why parts move, for a person. */
+            sentence: string;
+            state: components["schemas"]["AdaptationDecisionStateEnum"];
+            /**
+             * Format: date-time
+             * @description When larger parts were asked for; null: not yet, or never.
+             */
+            shrunk_at: string | null;
+            /** Format: date-time */
+            ended_at: string | null;
+            /** @description Why it was given up, or what it waits for. */
+            because: string;
+            moves: components["schemas"]["PartMove"][];
+        };
+        /**
+         * @description - `shrinking`: Smaller parts are asked for, and not all are confirmed.
+         *     - `growing`: Larger parts are asked for, and not all are confirmed.
+         *     - `done`: Every broker concerned shows its new part.
+         *     - `given_up`: It did not get there; `because` says why.
+         *
+         *     Final, for nothing follows: `done`, `given_up`.
+         * @enum {string}
+         */
+        AdaptationDecisionStateEnum: "shrinking" | "growing" | "done" | "given_up";
+        /** @description Why an adaptation is stopped or resumed, for the record. */
+        AdaptationNoteRequest: {
+            /**
+             * @description For the record.
+             * @default
+             */
+            note: string;
+        };
+        /**
+         * @description - `off`: No order to adapt the parts is in force.
+         *     - `running`: Parts follow the traffic.
+         *     - `held`: An order is in force, and no part moves now; `because` says why.
+         *     - `stopped`: A person has stopped it; parts are those in force, or return to them.
+         * @enum {string}
+         */
+        AdaptationStandingEnum: "off" | "running" | "held" | "stopped";
+        /** @description One broker's part: in force, asked for now, and what is measured of it. */
+        AdaptedPart: {
+            broker: string;
+            /**
+             * Format: double
+             * @description As approved, msg/s.
+             */
+            in_force_rate_per_s: number;
+            /**
+             * Format: double
+             * @description As approved, messages.
+             */
+            in_force_size: number;
+            /**
+             * Format: double
+             * @description What the broker is asked for now, msg/s.
+             */
+            rate_per_s: number;
+            /**
+             * Format: double
+             * @description What the broker is asked for now, messages.
+             */
+            size: number;
+            /** @description Its agent shows what is asked for. */
+            is_confirmed: boolean;
+            /** @description Its agent holds no lease, or measured nothing in the window: its part stays. */
+            is_silent: boolean;
+            /**
+             * Format: double
+             * @description Mean of the window, msg/s; null: not measured.
+             */
+            offered_per_s: number | null;
+            /**
+             * Format: double
+             * @description Mean of the window, msg/s.
+             */
+            passed_per_s: number | null;
+            /**
+             * Format: double
+             * @description Messages that wait at the gate, lately.
+             */
+            waiting: number | null;
+            /**
+             * Format: double
+             * @description The largest unfinished work of the window: missing tokens and what waits, messages.
+             */
+            work_peak: number | null;
+        };
         /**
          * @description The confirmation that agents shall obey this database, although they have obeyed newer
          *     documents.
@@ -4691,6 +4903,19 @@ export interface components {
             size: number;
             /** @description What exceeds it passes, and is counted. */
             count_only: boolean;
+        };
+        /** @description What the parts of a bucket add up to. */
+        BucketContract: {
+            /**
+             * Format: double
+             * @description Sum of the rates in force, msg/s.
+             */
+            token_rate_per_s: number;
+            /**
+             * Format: double
+             * @description Sum of the sizes in force, messages.
+             */
+            bucket: number;
         };
         /** @description How far measurements may correct a system's model. */
         CalibrationSettings: {
@@ -7854,6 +8079,26 @@ export interface components {
          * @enum {string}
          */
         PartModeEnum: "enforce" | "count";
+        /** @description How one decision changes one broker's part. */
+        PartMove: {
+            broker: string;
+            title: string;
+            before: components["schemas"]["PartSizes"];
+            after: components["schemas"]["PartSizes"];
+        };
+        /** @description Rate and size of a part. */
+        PartSizes: {
+            /**
+             * Format: double
+             * @description Messages per second.
+             */
+            rate_per_s: number;
+            /**
+             * Format: double
+             * @description Messages.
+             */
+            size: number;
+        };
         Parts: {
             results: components["schemas"]["Part"][];
             /**
@@ -11512,6 +11757,9 @@ export interface components {
              *     - `already_in_force` (409): The model is in force already; go on with plans.
              *     - `no_such_broker` (409): The overlay names a broker that was deleted.
              *     - `no_overlay_in_force` (409): Put an overlay in force first.
+             *     - `not_adapted` (409): No order to adapt the topic's parts is in force.
+             *     - `stopped_already` (409): Somebody has stopped this adaptation before.
+             *     - `not_stopped` (409): Nobody has stopped this adaptation.
              *     - `invalid_problem` (422): What would be computed is not a valid problem.
              *     - `invalid_study` (422): The question of the study is not valid.
              *     - `unknown_method` (400): There is no method of this name; the detail lists them.
@@ -23246,6 +23494,136 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    topics_adaptation_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Adaptation"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    topics_adaptation_resume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "note": "The load test is over"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AdaptationNoteRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Adaptation"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    topics_adaptation_stop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "note": "Load test until noon"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AdaptationNoteRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Adaptation"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {

@@ -84,6 +84,6 @@ def test_one_setting_per_target_and_control_only_over_what_is_in_force(execution
     twin = Setting(system=row.system, kind=row.kind, target=row.target, target_key=row.target_key)
     refused("setting_once_per_target", twin.save)
     refused(
-        "setting_controlled_only_in_force",
-        lambda: Setting.objects.update(controlled={"limit": 1}, in_force=None),
+        "setting_controlled_only_of_something",
+        lambda: Setting.objects.update(controlled={"limit": 1}, in_force=None, desired=None),
     )

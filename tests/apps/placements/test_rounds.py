@@ -314,6 +314,15 @@ def test_too_little_is_measured_to_bound_anything(api, streets, placement):
     )
 
 
+def test_parts_that_follow_the_traffic_are_not_the_placement_s(api, streets, placement):
+    moved = {"profile_rate_per_s": 1.0, "profile_size": 2.0}
+    measured(streets, b1={**profile(), **moved}, b2={**profile(), **moved})
+    controlled = {"rate_per_s": 1.0, "size": 2.0, "mode": "enforce"}
+    Setting.objects.filter(kind="set_bucket").update(controlled=controlled)
+    code, detail = refusal(api, placement)
+    assert (code, "follow its traffic" in detail) == ("not_measured", True)
+
+
 def test_a_mean_that_is_missed_is_a_miss_and_is_frozen(api, streets, placement):
     measured(streets, b1=profile(mean_s=0.02), b2=profile(mean_s=0.002))
     (row,) = rounds_of(api, placement)["results"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from weir.errors import IllegalTransition
+from weir.lifecycle.adaptations import DECISIONS, DecisionCommand, DecisionState
 from weir.lifecycle.executions import ACTIVE, EXECUTIONS, ExecutionCommand, ExecutionState
 from weir.lifecycle.firings import FIRINGS, FiringCommand, FiringState
 from weir.lifecycle.fits import FITS, FitCommand, FitState
@@ -35,6 +36,7 @@ TABLES = [
     (RUNS, RunState, RunCommand),
     (FIRINGS, FiringState, FiringCommand),
     (FITS, FitState, FitCommand),
+    (DECISIONS, DecisionState, DecisionCommand),
 ]
 # As the diagram of weir/lifecycle/plans.py draws it, written down a second time.
 PLAN_WAYS = {

@@ -19,7 +19,7 @@ from apps.common.loops import Loop, run_loops
 logger = logging.getLogger(__name__)
 # What somebody did that a loop may have to follow up. Telemetry is not among it: it comes all the
 # time, and the loops that use it have their own pace.
-WAKE_ON = frozenset({"execution", "plan", "policy", "system", "agent"})
+WAKE_ON = frozenset({"execution", "plan", "policy", "system", "agent", "adaptation"})
 
 
 class Command(BaseCommand):

@@ -1,0 +1,1 @@
+"""Serve adaptations over the REST API."""

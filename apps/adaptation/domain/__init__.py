@@ -1,0 +1,1 @@
+"""Rules and sentences of adaptation, without a database."""

@@ -1,0 +1,75 @@
+"""Say why parts move, why they stay, and what is waited for."""
+
+from collections.abc import Mapping, Sequence
+
+from weir.placement.handover import Part
+
+NAMED = 3
+"""The brokers that a sentence names before it counts the others."""
+
+
+def listed(brokers: Sequence[str]) -> str:
+    """Return names as a sentence lists them: `a, b and c`."""
+    if len(brokers) > NAMED:
+        return f"{', '.join(brokers[:NAMED])} and {len(brokers) - NAMED} more"
+    return brokers[0] if len(brokers) == 1 else f"{', '.join(brokers[:-1])} and {brokers[-1]}"
+
+
+def moved_text(
+    cause: str, gain: Sequence[str], before: Mapping[str, Part], after: Mapping[str, Part]
+) -> str:
+    """Say why parts move and what the broker that gains most gets."""
+    if not gain:
+        return "Parts are made whole again, in the proportions that they have."
+    why = {
+        "shift": f"Traffic moved to {listed(gain)}",
+        "backlog": f"Messages wait at {listed(gain)}",
+        "bursts": f"Bursts moved to {listed(gain)}",
+    }[cause]
+    first = gain[0]
+    was, gets = before[first], after[first]
+    if cause == "bursts":
+        return f"{why}: the bucket of {first} grows from {was.size:.4g} to {gets.size:.4g}."
+    return (
+        f"{why}: {first} gets {gets.rate_per_s:.4g} tokens/s instead of {was.rate_per_s:.4g}, "
+        f"bucket {gets.size:.4g} instead of {was.size:.4g}."
+    )
+
+
+def shared_anew_text(frozen: Sequence[str]) -> str:
+    """Say that parts which add up to less than the contract are enlarged again."""
+    beside = f" What {listed(frozen)} may hold stays." if frozen else ""
+    return f"Parts added up to less than the contract; they are enlarged again.{beside}"
+
+
+def unconfirmed_text(brokers: Sequence[str], silent: Sequence[str], size: str) -> str:
+    """Say which brokers have not confirmed a part yet, `smaller` or `larger`, and who is silent."""
+    has = "has" if len(brokers) == 1 else "have"
+    text = f"{listed(brokers)} {has} not confirmed the {size} part"
+    if silent:
+        text += f"; the agent{'s' if len(silent) > 1 else ''} of {listed(silent)} "
+        text += "are silent" if len(silent) > 1 else "is silent"
+    return f"{text}."
+
+
+ENDED = "The order has ended: parts return to those in force."
+EXCEEDED = "Parts add up to more than the contract in force: they return to those in force."
+CHANGED = "Parts were changed meanwhile."
+NO_PARTS = "No part of the bucket is enforced."
+NOBODY_REPORTS = "No agent of a broker with a part reports: parts stay as they are."
+
+
+def stopped_text(name: str) -> str:
+    """Say that a person stopped it."""
+    return f"{name} stopped it: parts return to those in force."
+
+
+def busy_text(execution: str) -> str:
+    """Say that an execution is under way."""
+    return f"{execution} is under way: parts are those in force until it has ended."
+
+
+def silent_text(brokers: Sequence[str]) -> str:
+    """Say whose parts stay because nobody reports from there."""
+    theirs = "its part stays" if len(brokers) == 1 else "their parts stay"
+    return f"Nothing is measured at {listed(brokers)}: {theirs}."

@@ -1,0 +1,1 @@
+"""Read orders, what is measured, and how an adaptation stands."""

@@ -1,0 +1,175 @@
+"""Read how adaptations stand: what holds them, and what has been decided."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from apps.adaptation.domain import sentences
+from apps.adaptation.models import Decision
+from apps.adaptation.selectors.history import History, history_of, mean
+from apps.adaptation.selectors.orders import Order, order_in_force
+from apps.catalog.models import Topic
+from apps.executions.models import ACTIVE_NAMES, Execution, Setting
+from apps.executions.services.adapted_parts import FlowParts
+from apps.executions.services.restored import restored_text
+from apps.policies.domain.windows import WindowState, window_state
+from apps.policies.selectors import terms_for
+from apps.systems.models import System
+from apps.telemetry.selectors import agents_of
+from weir.actions import title
+from weir.actions.set_bucket import KIND as BUCKET
+from weir.model.plan import Action
+from weir.placement.adaptation import Params
+
+SHOWN_DECISIONS = 50
+WITHOUT_ORDER_S = 10.0
+"""The window of what is shown while no order names one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Hold what concerns every adaptation of a system now."""
+
+    system: System
+    now: datetime
+    window: WindowState
+    execution: Execution | None
+    """Under way."""
+    restored: str
+    """Why no documents are sent; empty when they are."""
+    live: frozenset[str]
+    """Brokers whose agents hold their lease."""
+
+
+def surroundings_of(system: System) -> Surroundings:
+    """Return what concerns every adaptation of the system now."""
+    now = timezone.now()
+    live = agents_of(system).filter(lease_until__gt=now)
+    return Surroundings(
+        system=system,
+        now=now,
+        window=window_state(terms_for(system), now),
+        execution=Execution.objects.filter(system=system, state__in=ACTIVE_NAMES).first(),
+        restored=restored_text(system),
+        live=frozenset(live.values_list("broker__name", flat=True)),
+    )
+
+
+def standing_of(topic: Topic) -> dict[str, Any]:
+    """Return everything that a page shows of the adaptation of the topic's parts."""
+    system, flow = topic.system, topic.name
+    around, order = surroundings_of(system), order_in_force(system, flow)
+    rows = Setting.objects.filter(system=system, kind=BUCKET, target__flow=flow).order_by("id")
+    parts = FlowParts(flow, rows)
+    window_s = order.params.window_s if order else WITHOUT_ORDER_S
+    history = history_of(system, flow, window_s=window_s, now=around.now)
+    decisions = list(Decision.objects.filter(system=system, flow=flow)[:SHOWN_DECISIONS])
+    state, because = _state(order, parts, around, history, decisions)
+    params: Params | None = order.params if order else None
+    stop = order.stop if order else None
+    contract = parts.contract if parts.enforced else None
+    return {
+        "state": state,
+        "because": because,
+        "window_s": params and params.window_s,
+        "period_s": params and params.period_s,
+        "least_share": None if params is None else params.least_share,
+        "since": order.since if order else None,
+        "stopped_at": stop.stopped_at if stop else None,
+        "stopped_by": stop.stopped_by_name if stop else "",
+        "note": stop.note if stop else "",
+        "contract": contract and {"token_rate_per_s": contract.rate_per_s, "bucket": contract.size},
+        "parts": _parts(parts, around, history),
+        "decisions": [_decision(row) for row in decisions],
+        "allowed_commands": {"off": [], "stopped": ["resume"]}.get(state, ["stop"]),
+    }
+
+
+def _state(
+    order: Order | None,
+    parts: FlowParts,
+    around: Surroundings,
+    history: History,
+    decisions: list[Decision],
+) -> tuple[str, str]:
+    waits = decisions[0].because if decisions and decisions[0].ended_at is None else ""
+    if parts.have_moved and not waits and not around.window.open:
+        waits = around.window.text
+    if order is None:
+        return "off", waits
+    if order.stop is not None:
+        return "stopped", waits
+    holds = why_held(order, parts, around, history)
+    if holds:
+        return "held", holds
+    silent = sorted(
+        b for b in parts.enforced.keys() & order.brokers if is_silent(b, around, history)
+    )
+    return "running", sentences.silent_text(silent) if silent else ""
+
+
+def why_held(order: Order, parts: FlowParts, around: Surroundings, history: History) -> str:
+    """Say why no part moves now although an order is in force; empty where parts may move."""
+    if around.restored:
+        return around.restored
+    if around.execution is not None:
+        return sentences.busy_text(str(around.execution))
+    if not around.window.open:
+        return around.window.text
+    brokers = parts.enforced.keys() & order.brokers
+    if not brokers:
+        return sentences.NO_PARTS
+    if all(is_silent(broker, around, history) for broker in brokers):
+        return sentences.NOBODY_REPORTS
+    return ""
+
+
+def is_silent(broker: str, around: Surroundings, history: History) -> bool:
+    """Return whether the broker's agent holds no lease, or sent no sample in the window."""
+    return broker not in around.live or broker not in history
+
+
+def _parts(parts: FlowParts, around: Surroundings, history: History) -> list[dict[str, Any]]:
+    entries = parts.entries
+    shown = []
+    for broker, part in sorted(parts.enforced.items()):
+        looks = history.get(broker, [])
+        shown.append(
+            {
+                "broker": broker,
+                "in_force_rate_per_s": part.rate_per_s,
+                "in_force_size": part.size,
+                "rate_per_s": entries[broker].asked.rate_per_s,
+                "size": entries[broker].asked.size,
+                "is_confirmed": broker not in parts.unconfirmed,
+                "is_silent": is_silent(broker, around, history),
+                "offered_per_s": mean(looks, "offered_per_s"),
+                "passed_per_s": mean(looks, "passed_per_s"),
+                "waiting": looks[-1].waiting if looks else None,
+                "work_peak": max((look.work_peak for look in looks), default=None),
+            }
+        )
+    return shown
+
+
+def _decision(row: Decision) -> dict[str, Any]:
+    return {
+        **{name: getattr(row, name) for name in ("id", "at", "cause", "sentence", "state")},
+        **{name: getattr(row, name) for name in ("shrunk_at", "ended_at", "because")},
+        "moves": [
+            {
+                "broker": plain["target"]["broker"],
+                "title": title(Action(**plain)),
+                "before": _sizes(plain["before"]),
+                "after": _sizes(plain["after"]),
+            }
+            for plain in row.actions
+        ],
+    }
+
+
+def _sizes(value: Mapping[str, Any]) -> dict[str, float]:
+    return {"rate_per_s": value["rate_per_s"], "size": value["size"]}
