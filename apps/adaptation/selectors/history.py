@@ -61,7 +61,8 @@ def history_of(system: System, flow: str, *, window_s: float, now: datetime) -> 
 
 
 def _look(entry: dict[str, Any], seconds: float) -> Look:
-    waiting = float(entry.get("backlog") or 0)
+    # A backlog may hold messages that have passed and are not purged yet.
+    waiting = float(entry.get("work_waiting", entry.get("backlog")) or 0)
     peak = entry.get("work_peak")
     return Look(
         seconds=seconds,

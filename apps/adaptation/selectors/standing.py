@@ -96,9 +96,9 @@ def _state(
     decisions: list[Decision],
 ) -> tuple[str, str]:
     waits = decisions[0].because if decisions and decisions[0].ended_at is None else ""
-    if parts.have_moved and not waits and not around.window.open:
-        waits = around.window.text
     if order is None:
+        if parts.have_moved and not waits and not around.window.open:
+            waits = around.window.text
         return "off", waits
     if order.stop is not None:
         return "stopped", waits

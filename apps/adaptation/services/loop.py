@@ -8,7 +8,7 @@ parts of the flow: a process that dies in the middle has done nothing, and the n
     done, given_up
 
 What has begun is finished whatever a maintenance window says, as with steps of a plan; it only
-keeps decisions from beginning.
+keeps decisions from beginning. Who stops an adaptation wants the approved parts back now.
 """
 
 import logging
@@ -151,6 +151,10 @@ class _Step:
         within = ledger.within((entry.most for entry in parts.entries.values()), parts.contract)
         return "" if within else sentences.EXCEEDED
 
+    @property
+    def _is_stopped(self) -> bool:
+        return self.order is not None and self.order.stop is not None
+
     def _restore(self, why: str) -> None:
         parts, decision = self.parts, self.decision
         begun = decision is not None or parts.is_capped or self.around.execution is not None
@@ -162,7 +166,7 @@ class _Step:
                 self._confirm(decision)
             return
         if decision is None or decision.state == DecisionState.GROWING:
-            if not begun and not self.around.window.open:
+            if not (begun or self.around.window.open or self._is_stopped):
                 return
             if decision is not None:
                 # An execution has lowered parts again, before all had confirmed.

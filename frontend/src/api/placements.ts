@@ -1,7 +1,6 @@
 /** Placements of topics over brokers, what else they could be, and the request for the next. */
 import { queryOptions } from "@tanstack/react-query";
 
-import type { PlacementPlanRequest } from "./adaptation";
 import { client, idempotencyKey, take, type Page, type Schemas } from "./client";
 import type { ListQuery } from "./catalog";
 import { keys } from "./query-keys";
@@ -10,6 +9,8 @@ export type Placement = Schemas["Placement"];
 export type PlacementDetail = Schemas["PlacementDetail"];
 export type PlacementMethod = Schemas["PlacementMethod"];
 export type PlacementRequest = Schemas["PlacementRequestRequest"];
+/** What becomes of the adaptation may be left out: an order in force goes on; null: it ends. */
+export type PlacementPlanRequest = Schemas["PlacementPlanRequestRequest"];
 /** All that the page of a placement shows; what-if answers with the same. */
 export type Outcome = Schemas["PlacementOutcome"];
 export type SplitOption = Schemas["PlacementOption"];

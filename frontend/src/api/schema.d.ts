@@ -4350,6 +4350,27 @@ export interface components {
              */
             note: string;
         };
+        /** @description How the parts of the bucket follow the traffic. */
+        AdaptationOrderRequest: {
+            /**
+             * Format: double
+             * @description History that decides, seconds.
+             * @default 10
+             */
+            window_s: number;
+            /**
+             * Format: double
+             * @description Time between two decisions, seconds.
+             * @default 1
+             */
+            period_s: number;
+            /**
+             * Format: double
+             * @description Share of the bucket that an idle broker keeps, so that it can wake.
+             * @default 0.02
+             */
+            least_share: number;
+        };
         /**
          * @description - `off`: No order to adapt the parts is in force.
          *     - `running`: Parts follow the traffic.
@@ -6479,6 +6500,16 @@ export interface components {
              * @description The longest such wait.
              */
             wait_longest_s?: number;
+            /**
+             * Format: double
+             * @description The largest unfinished work since the last sample at the broker's part of the topic's bucket, messages: tokens that are missing from it and messages that wait for one. Absent where no part is enforced.
+             */
+            work_peak?: number;
+            /**
+             * Format: double
+             * @description Messages that wait for a token of this part. `backlog` counts also those of a reliable topic that have passed and that the broker has not removed yet.
+             */
+            work_waiting?: number;
             /**
              * Format: double
              * @description Seconds since the broker's part of the topic's bucket and its list of publishers came into force; absent, like all of the profile, where no part is enforced.
@@ -8937,12 +8968,17 @@ export interface components {
             /** @description Null: it is not made by measurements. */
             measured?: components["schemas"]["MeasuredBefore"] | null;
         };
-        /** @description The title of the plan, and what brokers do with their parts of the bucket. */
+        /**
+         * @description The title of the plan, what brokers do with their parts of the bucket, and whether these
+         *     follow the traffic.
+         */
         PlacementPlanRequestRequest: {
             /** @default  */
             title: string;
             /** @default enforce */
             mode: components["schemas"]["PartModeEnum"];
+            /** @description How rate and size move between the parts by what agents measure once the plan is carried out; their sums stay. Null: parts stay as the plan has them, and an adaptation in force ends. Left out: one in force goes on over the placement's brokers. */
+            adaptation?: components["schemas"]["AdaptationOrderRequest"] | null;
         };
         /** @description Which topic's publishers to place, and how. */
         PlacementRequestRequest: {

@@ -15,8 +15,13 @@ import {
 import { isUsed } from "./outcome";
 import { WhatBecomesOfPublishers } from "./sentences";
 
-import { adaptationQuery, type Adaptation, type PlacementPlanRequest } from "@/api/adaptation";
-import { planFromPlacement, type PartMode, type PlacementDetail } from "@/api/placements";
+import { adaptationQuery, type Adaptation } from "@/api/adaptation";
+import {
+  planFromPlacement,
+  type PartMode,
+  type PlacementDetail,
+  type PlacementPlanRequest,
+} from "@/api/placements";
 import { keys } from "@/api/query-keys";
 import { Command } from "@/components/ui/command";
 import { ConfirmDialog, Note } from "@/components/ui/dialogs";
