@@ -68,6 +68,10 @@ class Decision(models.Model):
     shrunk_at = models.DateTimeField(null=True, help_text="When larger parts were asked for.")
     ended_at = models.DateTimeField(null=True)
     because = models.TextField(blank=True, help_text="Why it was given up, or what it waits for.")
+    drains = models.BooleanField(
+        default=False,
+        help_text="Rates are what a backlog needs, and fit no longer once it is gone.",
+    )
     actions: "models.JSONField[Any, Any]" = models.JSONField()
     measured: "models.JSONField[Any, Any]" = models.JSONField(
         default=dict, help_text="Broker: offered_per_s, waiting and work_peak of the window."

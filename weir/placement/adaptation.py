@@ -21,7 +21,9 @@ never made up for. Here, at each decision:
 5. Parts move only where that matters. Rates: a broker's utilisation would fall by more than
    MATTERS of the slack, 1 - rho, of its new part, and the parts do not fit what was measured
    by more than chance (F test over all brokers; the variance of d_l is phi_l d_l / window). After
-   a change the parts were made from little, and are made better by what comes. Backlog: as in 2.
+   a change the parts were made from little, and are made better by what comes; once a backlog is
+   gone the parts that drained it are known not to fit. Backlog: as in 2. Where rates move and
+   bursts have not, sizes go with them: so what goes to and fro leaves nothing behind.
    Sizes: a part was exceeded, and would be larger by LARGER from either half of the window alone.
 
 Chance: in a part that fits, unfinished work exceeds x with about exp(-2 (1 - rho) x / phi) (heavy
@@ -182,6 +184,8 @@ class Adapted:
     cause: Cause
     brokers: tuple[str, ...] = ()
     """Brokers that gain, the largest gain in rate (else in size) first."""
+    drains: bool = False
+    """Whether rates are what a backlog needs beside demand: they fit no longer once it is gone."""
 
 
 def adapted(
@@ -189,12 +193,13 @@ def adapted(
     history: Mapping[str, Sequence[Interval]],
     *,
     params: Params,
+    drains: bool = False,
 ) -> Adapted:
     """Return the parts that follow what was measured in the window.
 
-    `parts`: what each broker enforces now; `history`: its intervals in the window, oldest first.
-    A broker without history keeps its part, and so does one whose part has no rate: there the topic
-    is closed.
+    `parts`: what each broker enforces now; `history`: its intervals in the window, oldest first;
+    `drains`: as the decision said that made the parts. A broker without history keeps its part, and
+    so does one whose part has no rate: there the topic is closed.
     """
     names = sorted(
         name
@@ -212,7 +217,7 @@ def adapted(
     limits = _chance_limits(traffic, demand / rate)
     backlogs = _backlogs(now, traffic, fitting, limits)
     draining = _shared(_rates(traffic, backlogs, rate), rate, floor)
-    drains = demand < rate and any(
+    lacks_tokens = demand < rate and any(
         backlogs[name] > 0.0
         and draining[name] - traffic[name].demand
         > FASTER * max(0.0, now[name].rate_per_s - traffic[name].demand)
@@ -220,13 +225,14 @@ def adapted(
     )
     sizes = _sizes(now, traffic, fitting, limits, params.least_share)
     sizes_matter = _sizes_matter(now, traffic, fitting, limits, params.least_share)
-    if _rates_matter(now, traffic, fitting, limits, floor):
+    backs_up = any(backlogs.values())
+    if _rates_matter(now, traffic, fitting, limits, floor, is_passing=drains and not backs_up):
         if not sizes_matter:
             sizes = _moved_sizes(now, draining, params.least_share)
         after = _with(now, rates=draining, sizes=sizes)
         cause = Cause.SHIFT
-    elif drains:
-        after = _with(now, rates=draining, sizes=None)
+    elif lacks_tokens:
+        after = _with(now, rates=draining, sizes=_moved_sizes(now, draining, params.least_share))
         cause = Cause.BACKLOG
     elif sizes_matter:
         after = _with(now, rates=None, sizes=sizes)
@@ -243,6 +249,7 @@ def adapted(
         parts={name: after.get(name, part) for name, part in parts.items()},
         cause=cause,
         brokers=tuple(name for _, name in gainers),
+        drains=backs_up and cause is not Cause.BURSTS,
     )
 
 
@@ -389,8 +396,11 @@ def _rates_matter(
     fitting: Mapping[str, float],
     limits: Mapping[str, float],
     floor: float,
+    *,
+    is_passing: bool,
 ) -> bool:
-    """Return whether a part is too small for its traffic, by more than chance."""
+    """Return whether a part is too small for its traffic, by more than chance. `is_passing`: parts
+    were made for a backlog that is gone."""
     if any(part.rate_per_s < TOO_SMALL * floor for part in now.values()):
         return True
     # The utilisation of all that are above the floor.
@@ -413,7 +423,7 @@ def _rates_matter(
         variance = max(usual, each.dispersion) * max(expected, 1.0 / each.seconds) / each.seconds
         misfit += (each.demand - expected) ** 2 / variance
         freedom += 1
-    has_changed = any(
+    has_changed = is_passing or any(
         each.has_changed or each.waited > limits[name] for name, each in traffic.items()
     )
     chance = UNFIT_AFTER_CHANGE if has_changed else UNFIT

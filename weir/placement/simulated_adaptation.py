@@ -147,11 +147,7 @@ def simulate_adaptation(
     params = params or Params()
     if set(times) != set(parts):
         raise InvalidProblem("times", "must name the brokers that have parts")
-    if rule is None:
-
-        def rule(now: Mapping[str, Part], history: Mapping[str, Sequence[Interval]]) -> Adapted:
-            return adapted(now, history, params=params)
-
+    drains = False
     gates = _Gates(times, parts, seconds)
     decisions: list[SimulatedDecision] = []
     asked, free_at = dict(parts), 0.0
@@ -170,9 +166,14 @@ def simulate_adaptation(
             heapq.heappush(events, (at + params.period_s, 1, what, name))
             if at < free_at - TOLERANCE:
                 continue
-            answer = rule(asked, gates.history(at - params.window_s))
+            history = gates.history(at - params.window_s)
+            if rule is None:
+                answer = adapted(asked, history, params=params, drains=drains)
+            else:
+                answer = rule(asked, history)
             if answer.cause is Cause.STEADY:
                 continue
+            drains = answer.drains
             free_at = at + 2.0 * confirm_s
             decisions.append(
                 SimulatedDecision(

@@ -30,7 +30,7 @@ MEANINGS = {
         "given_up": "It did not get there; `because` says why.",
     },
     "AdaptationCauseEnum": {
-        "shift": "Traffic has moved between brokers.",
+        "shift": "Rates no longer fit the traffic: it has moved, or a backlog is gone.",
         "backlog": "Messages wait at a broker for tokens that others do not use.",
         "bursts": "Bursts have moved: sizes follow, rates stay.",
         "restore": "Parts return to those in force.",

@@ -22,18 +22,21 @@ def moved_text(
     if not gain:
         return "Parts are made whole again, in the proportions that they have."
     why = {
-        "shift": f"Traffic moved to {listed(gain)}",
+        "shift": f"Rates follow the traffic of {listed(gain)}",
         "backlog": f"Messages wait at {listed(gain)}",
-        "bursts": f"Bursts moved to {listed(gain)}",
+        "bursts": f"Sizes follow the bursts of {listed(gain)}",
     }[cause]
     first = gain[0]
     was, gets = before[first], after[first]
-    if cause == "bursts":
-        return f"{why}: the bucket of {first} grows from {was.size:.4g} to {gets.size:.4g}."
-    return (
-        f"{why}: {first} gets {gets.rate_per_s:.4g} tokens/s instead of {was.rate_per_s:.4g}, "
-        f"bucket {gets.size:.4g} instead of {was.size:.4g}."
-    )
+    changes = [
+        f"{now:.4g} {unit} instead of {former:.4g}"
+        for now, former, unit in (
+            (gets.rate_per_s, was.rate_per_s, "tokens/s"),
+            (gets.size, was.size, "tokens in its bucket"),
+        )
+        if f"{now:.4g}" != f"{former:.4g}"
+    ]
+    return f"{why}: {first} gets {' and '.join(changes)}."
 
 
 def shared_anew_text(frozen: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from weir.placement.adaptation import Interval
 class Look:
     """Hold what one sample says of the flow at its broker."""
 
+    at: datetime
     seconds: float
     offered_per_s: float
     passed_per_s: float
@@ -49,22 +50,23 @@ def history_of(system: System, flow: str, *, window_s: float, now: datetime) -> 
         .order_by("at", "id")
     )
     history: History = {}
-    for broker, entry, seconds, suspect in rows.values_list(
-        "broker__name", "entry", "seconds", "suspect"
+    for broker, at, entry, seconds, suspect in rows.values_list(
+        "broker__name", "at", "entry", "seconds", "suspect"
     ):
         looks = history.setdefault(broker, [])
         # An entry that is missing had rate 0; one without the rate was not measured.
         found = {"offered_per_s": 0.0} if entry is None else entry
         if suspect is None and found.get("offered_per_s") is not None:
-            looks.append(_look(found, float(seconds or 1.0)))
+            looks.append(_look(at, found, float(seconds or 1.0)))
     return history
 
 
-def _look(entry: dict[str, Any], seconds: float) -> Look:
+def _look(at: datetime, entry: dict[str, Any], seconds: float) -> Look:
     # A backlog may hold messages that have passed and are not purged yet.
     waiting = float(entry.get("work_waiting", entry.get("backlog")) or 0)
     peak = entry.get("work_peak")
     return Look(
+        at=at,
         seconds=seconds,
         offered_per_s=float(entry["offered_per_s"]),
         passed_per_s=float(entry.get("passed_per_s") or 0.0),

@@ -1,12 +1,16 @@
 """Read the standing orders in force, and who stopped what they ask for."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+
+from django.db.models import Max
 
 from apps.adaptation.models import Adaptation
 from apps.executions.models import Setting
 from apps.systems.models import System
 from weir.actions.adapt_parts import KIND
+from weir.actions.assign_publishers import KIND as PUBLISHERS
+from weir.actions.set_bucket import KIND as BUCKET
 from weir.placement.adaptation import Params
 
 
@@ -40,6 +44,15 @@ def order_in_force(system: System, flow: str) -> Order | None:
         since=row.changed_at,
         stop=_stop(system, flow, row.changed_at),
     )
+
+
+def changed_at(system: System, flow: str) -> datetime:
+    """Return when a plan last changed the order, a part or who publishes where."""
+    rows = Setting.objects.filter(
+        system=system, kind__in=(KIND, BUCKET, PUBLISHERS), target__flow=flow
+    )
+    latest: datetime | None = rows.aggregate(latest=Max("changed_at"))["latest"]
+    return latest or datetime.min.replace(tzinfo=UTC)
 
 
 def _stop(system: System, flow: str, since: datetime | None) -> Adaptation | None:

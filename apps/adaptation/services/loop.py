@@ -30,7 +30,7 @@ from apps.adaptation.models import (
     DecisionCause,
 )
 from apps.adaptation.selectors.history import History, history_of, mean
-from apps.adaptation.selectors.orders import Order, order_in_force
+from apps.adaptation.selectors.orders import Order, changed_at, order_in_force
 from apps.adaptation.selectors.standing import (
     Surroundings,
     is_silent,
@@ -52,6 +52,13 @@ logger = logging.getLogger(__name__)
 
 LOCK = "weirpart"
 """The key of the advisory lock: one coordinator of many decides."""
+
+SETTLES = timedelta(seconds=3)
+"""How long publishers take to log in where a plan has let them in; what came before that says
+nothing of the traffic that follows."""
+
+ENOUGH_S = 5.0
+"""The history without which nothing is decided, at most."""
 
 GIVE_UP = timedelta(seconds=5)
 """How long a decision waits for a broker to confirm."""
@@ -244,7 +251,11 @@ class _Step:
 
     def _decide(self, order: Order) -> None:
         parts, around = self.parts, self.around
-        if not self._is_time(order) or not parts.are_settled:
+        last = Decision.objects.filter(system=self.system, flow=self.flow).first()
+        if not self._is_time(order, last) or not parts.are_settled:
+            return
+        since = changed_at(self.system, self.flow) + SETTLES
+        if around.now - since < timedelta(seconds=min(ENOUGH_S, order.params.window_s)):
             return
         history = history_of(self.system, self.flow, window_s=order.params.window_s, now=around.now)
         entries, contract = parts.entries, parts.contract
@@ -263,8 +274,12 @@ class _Step:
             return
         whole = ledger.made_whole(now, rest)
         if around.window.open:
-            looks = {broker: [look.interval for look in history[broker]] for broker in moving}
-            result = adapted(whole, looks, params=order.params)
+            looks = {
+                broker: [look.interval for look in history[broker] if look.at > since]
+                for broker in moving
+            }
+            drains = last is not None and last.drains
+            result = adapted(whole, looks, params=order.params, drains=drains)
         else:
             # What was shrunk for a decision that was given up is enlarged again.
             result = Adapted(parts=whole, cause=Cause.STEADY)
@@ -285,12 +300,11 @@ class _Step:
             cause = DecisionCause(result.cause.value)
             sentence = sentences.moved_text(cause, result.brokers, now, after)
         measured = {broker: _measured(history, broker) for broker in moving}
-        self._begin(cause, sentence, moves, measured)
+        self._begin(cause, sentence, moves, measured, drains=result.drains)
         parts.ask(ledger.shrunk(entries, {broker: then for broker, (_, then) in moves.items()}))
 
-    def _is_time(self, order: Order) -> bool:
+    def _is_time(self, order: Order, last: Decision | None) -> bool:
         key, period_s = (self.system.pk, self.flow), order.params.period_s
-        last = Decision.objects.filter(system=self.system, flow=self.flow).first()
         if last is not None and self.around.now - last.at < timedelta(seconds=0.9 * period_s):
             return False
         if time.monotonic() - _looked.get(key, -math.inf) < 0.9 * period_s:
@@ -306,6 +320,8 @@ class _Step:
         sentence: str,
         moves: Mapping[str, tuple[Part, Part]],
         measured: Mapping[str, Any] | None = None,
+        *,
+        drains: bool = False,
     ) -> Decision:
         row = Decision.objects.create(
             system=self.system,
@@ -323,6 +339,7 @@ class _Step:
                 for broker, (before, after) in sorted(moves.items())
             ],
             measured=measured or {},
+            drains=drains,
         )
         rows = Decision.objects.filter(system=self.system, flow=self.flow)
         oldest = list(rows.values_list("pk", flat=True)[KEEP_DECISIONS - 1 : KEEP_DECISIONS])

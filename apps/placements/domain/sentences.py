@@ -214,7 +214,7 @@ def parts_move(flow: str) -> str:
     """Return why nothing is measured of a placement whose parts follow the traffic."""
     return (
         f"The parts of {flow} follow its traffic, so that what is measured is not of the "
-        "placement's own. Stop that on the topic's page to measure the placement."
+        "placement's own. Stop the adaptation to measure the placement."
     )
 
 

@@ -4299,7 +4299,7 @@ export interface components {
             allowed_commands: components["schemas"]["AdaptationCommandEnum"][];
         };
         /**
-         * @description - `shift`: Traffic has moved between brokers.
+         * @description - `shift`: Rates no longer fit the traffic: it has moved, or a backlog is gone.
          *     - `backlog`: Messages wait at a broker for tokens that others do not use.
          *     - `bursts`: Bursts have moved: sizes follow, rates stay.
          *     - `restore`: Parts return to those in force.

@@ -29,7 +29,7 @@ export const decision = (change: Partial<Decision> = {}): Decision => ({
   id: 7,
   at: "2026-03-18T14:08:12.000Z",
   cause: "shift",
-  sentence: "Traffic moved to q-6: 45,000 msg/s over the last 10 s.",
+  sentence: "Rates follow the traffic of q-6: 45,000 msg/s over the last 10 s.",
   state: "done",
   shrunk_at: "2026-03-18T14:08:12.500Z",
   ended_at: "2026-03-18T14:08:12.800Z",

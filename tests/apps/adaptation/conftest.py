@@ -8,7 +8,7 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from apps.adaptation.models import Decision
+from apps.adaptation.models import Adaptation, Decision
 from apps.adaptation.services import adaptation_tick, loop
 from apps.executions.models import Setting
 from apps.executions.services import executions_tick
@@ -35,6 +35,7 @@ class Estuary:
         for broker in "abcd":
             self.put("set_bucket", PART if broker != "d" else NOTHING, broker=broker)
         self.order(ORDER)
+        self.later(300)
         revision_bump(self.system)
         self.agents = agents_come(self.harbour)
         self.obey("abcd")
@@ -124,8 +125,10 @@ class Estuary:
                 executions_tick()
 
     def later(self, seconds: float) -> None:
-        """Let time pass for what was decided."""
+        """Let time pass for what was decided, by people and by the loop."""
         back = timedelta(seconds=seconds)
+        Setting.objects.update(changed_at=F("changed_at") - back)
+        Adaptation.objects.update(stopped_at=F("stopped_at") - back)
         Decision.objects.update(at=F("at") - back, shrunk_at=F("shrunk_at") - back)
 
     @property

@@ -413,3 +413,19 @@ class TestApi:
         assert editor.post(self.path(estuary, "/stop"), {}, format="json").status_code == 403
         operator = as_role(Role.OPERATOR)
         assert operator.post(self.path(estuary, "/stop"), {}, format="json").status_code == 200
+
+
+def test_traffic_before_a_plan_changed_parts_says_nothing(estuary):
+    """It went elsewhere: publishers have moved since."""
+    estuary.measure(a=28.0, b=1.0, c=1.0)
+    Setting.objects.filter(kind="adapt_parts").update(
+        changed_at=timezone.now() - timedelta(seconds=4)
+    )
+    estuary.follow(2)
+    assert estuary.rates() == dict.fromkeys("abc", 10.0)
+    assert not Decision.objects.exists()
+    Setting.objects.filter(kind="adapt_parts").update(
+        changed_at=timezone.now() - timedelta(seconds=12)
+    )
+    estuary.follow(2)
+    assert estuary.rates()["a"] > 15.0

@@ -151,6 +151,17 @@ def test_sizes_follow_bursts_and_rates_stay() -> None:
     assert [part.rate_per_s for part in answer.parts.values()] == [700, 700]
 
 
+def test_parts_that_drained_a_backlog_are_known_not_to_fit_once_it_is_gone() -> None:
+    """What comes is too little to prove it by counting."""
+    parts = split(48.0, 24.0, 0.64, 0.18, 0.18)
+    history = {name: of(5, 8.0) for name in "abc"}
+    assert adapted(parts, history, params=Params()).cause is Cause.STEADY
+    after = adapted(parts, history, params=Params(), drains=True)
+    assert after.cause is Cause.SHIFT
+    assert after.parts["a"].rate_per_s == pytest.approx(16.0)
+    assert not after.drains
+
+
 def test_a_broker_at_which_the_topic_is_closed_stays_closed() -> None:
     parts = split(1000, 100, 0.8, 0.2) | {"c": Part(rate_per_s=0.0, size=0.0)}
     history = {"a": of(10, 200), "b": of(10, 700), "c": of(10, 0)}

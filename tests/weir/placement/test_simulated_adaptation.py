@@ -255,5 +255,20 @@ def test_traffic_that_has_gone_is_not_followed_back_while_the_window_forgets_it(
     # The window still holds the old traffic until 41.
     rates = [decision.after["q-0"].rate_per_s for decision in seen.decisions]
     assert seen.decisions[0].at_s <= 34.0
-    assert rates[0] < 0.1 * 1.2 * rate
-    assert rates == sorted(rates, reverse=True)
+    assert max(rates) < 0.1 * 1.2 * rate
+
+
+@pytest.mark.parametrize("window_s", [10.0, 20.0])
+def test_traffic_that_goes_to_and_fro_leaves_parts_as_they_were(window_s: float) -> None:
+    steady = [np.arange(0.06 + at / 24, 120.0, 0.125) for at in range(3)]
+    more = np.arange(30.0, 50.0, 1 / 16)
+    times = {
+        f"q-{at}": np.sort(np.r_[each, more] if at == 0 else each) for at, each in enumerate(steady)
+    }
+    parts = split(48.0, 24.0, [1 / 3] * 3)
+    seen = simulate_adaptation(times, parts, seconds=120.0, params=Params(window_s=window_s))
+    assert max(decision.after["q-0"].rate_per_s for decision in seen.decisions) > 26.0
+    for name, part in parts.items():
+        assert seen.parts[name].rate_per_s == pytest.approx(part.rate_per_s, rel=0.1)
+        assert seen.parts[name].size == pytest.approx(part.size, rel=0.1)
+    assert seen.decisions[-1].at_s < 75.0

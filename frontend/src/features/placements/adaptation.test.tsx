@@ -112,7 +112,7 @@ describe("decisions", () => {
   it("say why, what moved, how long it took and why one was given up; details on demand", async () => {
     const { user } = open(adaptation());
     const list = within(await screen.findByRole("table", { name: "Decisions" }));
-    const newest = list.getByRole("row", { name: /Traffic moved to q-6.*Done/ });
+    const newest = list.getByRole("row", { name: /Rates follow the traffic of q-6.*Done/ });
     expect(newest).toHaveTextContent("q-6 +9,500/s, q-8 \u22129,500/s");
     expect(newest).toHaveTextContent("500 ms shrink, 300 ms grow");
     const failed = list.getByRole("row", { name: /Given up/ });
