@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
-from agent.drivers.base import Batch, Channel, Driver, DriverError, Message, Source
+from agent.drivers.base import Batch, Channel, Driver, DriverError, Message, Room, Source
 from agent.memory import DEFAULT_MIB, MIB, Pool
 from agent.profile import Profile, ProfileKey
 from weir.coordination.wire import Delivery, Gate
@@ -92,7 +92,7 @@ class Pump:
         self._unfinished: UnfinishedWork | None = None
         """What is unfinished at the gate; None where no part of a bucket is enforced."""
         self._counted, self._measured = _Newest(), _Newest()
-        self._newest_read = 0
+        self._read_up_to = ReadUpTo()
         self._may_move = asyncio.Event()
         self._gate_changed = asyncio.Event()
         self._moving: deque[tuple[asyncio.Future[list[None]], Batch]] = deque()
@@ -160,21 +160,21 @@ class Pump:
             self.profile = Profile(key, gate, now)
 
     def unfinished(
-        self, now: float, *, backlog: int, newest: int | None
+        self, now: float, *, backlog: int, room: Room | None
     ) -> tuple[float, int] | None:
         """Return the largest unfinished work at the gate since the last call, and how many messages
         wait there now; None where no part of a bucket is enforced. `backlog` is what the source
-        holds, `newest` the position of its newest message, where that is known."""
+        holds, `room` what its product says of it."""
         work, bucket = self._unfinished, self._bucket
         if work is None or bucket is None:
             return None
         if self.source.delivery is Delivery.BEST_EFFORT:
             unread = backlog
-        elif newest is not None:
-            unread = max(0, newest - self._newest_read)
         else:
-            # Messages stay in the source until they are settled.
-            unread = max(0, backlog - self._held - self._in_flight)
+            unread = self._read_up_to.unread(backlog, room)
+            if unread is None:
+                # Messages stay in the source until they are settled.
+                unread = max(0, backlog - self._held - self._in_flight)
         level, read = bucket.level(now), self._held
         return work.reading(now, level=level, read=read, unread=unread), read + unread
 
@@ -237,7 +237,7 @@ class Pump:
             first = batch.messages[0]
             # A mark is no message.
             self._held, self._flow = 0 if first.mark else len(batch.messages), first.flow
-            self._newest_read = max(self._newest_read, batch.messages[-1].position)
+            self._read_up_to.take(batch)
             if not first.mark and (self.counting is not None or self._unfinished is not None):
                 self._count(batch)
             while not self._may_move.is_set():
@@ -407,6 +407,29 @@ class _Newest:
             before = self._positions.get(last.origin, 0)
             self._positions[last.origin] = max(before, last.position)
         return known
+
+
+class ReadUpTo:
+    """How far a source was read, by positions that rise within one stream."""
+
+    def __init__(self) -> None:
+        self._made = ""
+        self._position: int | None = None
+
+    def take(self, batch: Batch) -> None:
+        """Take what was read; what is read again, after a failure, waits again from there on."""
+        self._made, self._position = batch.made, batch.messages[-1].position
+
+    def unread(self, backlog: int, room: Room | None) -> int | None:
+        """Return how many of the messages in the source were not read; None where the product does
+        not number them."""
+        if room is None or room.newest is None:
+            return None
+        if self._position is None or room.made != self._made:
+            # Numbers of what passed before this pump began, or of a stream that is gone.
+            return backlog
+        # Numbers rise by more than one where messages were deleted.
+        return min(backlog, max(0, room.newest - self._position))
 
 
 def _size(batch: Batch) -> int:

@@ -374,8 +374,7 @@ def _room(room: Room | None) -> dict[str, float]:
 def _unfinished(pump: Pump | None, now: float, backlog: int, room: Room | None) -> dict[str, float]:
     """Return the largest unfinished work at the gate of an enforced part since the last reading,
     and what waits there: without messages that have passed and that the broker still stores."""
-    newest = None if room is None else room.newest
-    known = None if pump is None else pump.unfinished(now, backlog=backlog, newest=newest)
+    known = None if pump is None else pump.unfinished(now, backlog=backlog, room=room)
     return {} if known is None else {"work_peak": known[0], "work_waiting": known[1]}
 
 

@@ -158,6 +158,9 @@ class Batch:
     arrived_at: Sequence[float] = ()
     """When each message reached the broker, by a clock that is never set back (`time.monotonic`).
     Only of an ingress; empty where that is not known."""
+    made: str = ""
+    """When the stream was made whose positions these are, as the product writes it. Only of an
+    ingress; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +213,8 @@ class Room:
     """How old a message may become before the broker drops it."""
     newest: int | None = None
     """The position of the newest message that it ever held; None where the product does not say."""
+    made: str = ""
+    """When it was made, as the product writes it: one made anew counts positions anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,14 +12,20 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from nats.errors import NoRespondersError
+from nats.js.errors import NoStreamResponseError
 
-from agent.drivers.base import Stats
+from agent.drivers.base import Batch, Message, Room, Source, Stats
+from agent.drivers.simulated.broker import VirtualNetwork
+from agent.drivers.simulated.driver import SimulatedDriver
 from agent.enforcement import Enforcer
+from agent.profile import ProfileKey
+from agent.pump import Pump, ReadUpTo
 from agent.telemetry import Meter
 from apps.telemetry.domain.payload import telemetry_checked
 from tests.agent.planes import Plane, client, until
 from tests.nats_server import NatsServer
-from weir.coordination.wire import Bucket, ClassSpec, Delivery, Document, FlowSpec
+from weir.coordination.wire import Bucket, ClassSpec, Delivery, Document, FlowSpec, Gate
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -29,6 +35,7 @@ PART = Bucket(rate_per_s=200.0, size=3.0)
 BURST = 61
 LATE_S = 0.03
 """How much later than the gate let it go a message is seen to leave, on a busy machine."""
+FAST = Bucket(rate_per_s=100_000.0, size=10_000.0)
 SLOW = Bucket(rate_per_s=1.0, size=2.0)
 PARTS = (
     Bucket(rate_per_s=240.0, size=12.0),
@@ -135,10 +142,91 @@ async def test_what_waits_in_the_broker_is_unfinished_at_once(here: Here) -> Non
         assert here.waiting == pytest.approx(3_005 - here.passed, abs=2)
         # Not a peak of before: they wait still.
         assert await here.work_peak("rel") == pytest.approx(3_005, abs=20)
-        await here.set(rel=Bucket(rate_per_s=100_000.0, size=10_000.0))
+        await here.set(rel=FAST)
         await until(lambda: here.passed == 3_005, "none is lost")
         await here.work_peak("rel")
         assert await here.work_peak("rel") == pytest.approx(0.0, abs=0.1)
+
+
+async def test_nothing_waits_at_a_pump_that_begins_at_a_source_with_a_past() -> None:
+    """The numbers of what passed before it began, or of a stream that is gone, are no backlog."""
+    driver = SimulatedDriver(network=VirtualNetwork(), address="sim://a", broker="a")
+    source = Source(delivery=Delivery.RELIABLE, flow="rel")
+    pump = Pump(driver, source, route=lambda *_: (), on_mark=no_mark, gated=True)
+    pump.set_gate(Gate(rate_per_s=SLOW.rate_per_s, burst=SLOW.size), 0.0)
+    part = {"rate_per_s": SLOW.rate_per_s, "size": SLOW.size}
+    pump.set_profile(ProfileKey(**part, publishers=None, is_settled=True), 0.0)
+
+    def waiting(backlog: int, newest: int) -> int:
+        room = Room(size_bytes=0, newest=newest, made="1")
+        known = pump.unfinished(10.0, backlog=backlog, room=room)
+        assert known is not None
+        return known[1]
+
+    assert waiting(0, 1_000_000) == 0
+    assert waiting(7, 1_000_007) == 7
+    read = ReadUpTo()
+    batch = Batch(source, [Message("rel", b"", "a-1", 1_000_007)], made="1")
+    read.take(batch)
+    assert read.unread(9, Room(size_bytes=0, newest=1_000_010, made="1")) == 3
+    assert read.unread(2, Room(size_bytes=0, newest=1_000_010, made="1")) == 2, "some were deleted"
+    anew = Room(size_bytes=0, newest=5_000, made="2")
+    assert read.unread(5_000, anew) == 5_000
+    read.take(Batch(source, [Message("rel", b"", "a-2", 4_000)], made="2"))
+    assert read.unread(5_000, anew) == 1_000
+    await pump.close()
+
+
+async def no_mark(source: Source, mark: bytes) -> None:
+    """Take a mark."""
+
+
+async def test_an_agent_that_begins_again_reports_nothing_that_has_passed(here: Here) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        await here.set(rel=FAST)
+        await here.publish("rel", 500)
+        await until(lambda: here.passed == 500, "all left")
+        while (await here.plane.driver.stats()).ingress_backlog["rel"]:
+            await asyncio.sleep(0.05)
+        await here.plane.close()
+        again = Here(await Plane("a", here.plane.server).open(), here.publisher)
+        here.plane = again.plane
+        await again.set(rel=SLOW)
+        await asyncio.sleep(2.2)
+        for _ in range(2):
+            assert await again.work_peak("rel") == pytest.approx(0.0, abs=SLOW.size)
+            assert again.waiting == 0
+        await again.publish("rel", 12)
+        await until(lambda: again.passed == 2, "the bucket is empty")
+        await again.work_peak("rel")
+        assert again.waiting == pytest.approx(10, abs=1)
+
+
+async def test_what_waits_in_a_stream_made_anew_is_unfinished(here: Here) -> None:
+    """Its numbers begin again, below those of what has passed."""
+    async with asyncio.timeout(LIMIT_S):
+        await here.set(rel=FAST)
+        await here.publish("rel", 900)
+        await until(lambda: here.passed == 900, "all left")
+        await asyncio.sleep(0.3)
+        await here.work_peak("rel")
+        assert await here.work_peak("rel") == pytest.approx(0.0, abs=0.1)
+        await here.set(rel=SLOW)
+        js = here.publisher.jetstream()
+        await js.delete_stream("WEIR_IN_rel")
+        while True:
+            try:
+                await js.publish("weir.in.rel", b"x")
+            except (NoStreamResponseError, NoRespondersError):
+                await asyncio.sleep(0.05)
+            else:
+                break
+        await asyncio.gather(*(js.publish("weir.in.rel", b"x") for _ in range(399)))
+        assert await here.work_peak("rel") == pytest.approx(400, abs=10)
+        assert here.waiting == pytest.approx(1_300 - here.passed, abs=2)
+        await asyncio.sleep(1.5)
+        await here.work_peak("rel")
+        assert here.waiting == pytest.approx(1_300 - here.passed, abs=2)
 
 
 def surplus(passed_at: Sequence[float], changes: Sequence[tuple[float, float, Bucket]]) -> float:

@@ -193,7 +193,7 @@ async def contents(connection: Connection) -> dict[str, tuple[int, Room]]:
     while True:
         answer = await call(connection, "STREAM.LIST", {"offset": len(streams)})
         page = {
-            s["config"]["name"]: (int(s["state"]["messages"]), _room(s["state"], s["config"]))
+            s["config"]["name"]: (int(s["state"]["messages"]), _room(s))
             for s in answer["streams"] or ()
         }
         streams |= page
@@ -201,8 +201,9 @@ async def contents(connection: Connection) -> dict[str, tuple[int, Room]]:
             return streams
 
 
-def _room(state: Mapping[str, Any], config: Mapping[str, Any]) -> Room:
+def _room(stream: Mapping[str, Any]) -> Room:
     """Return the room of a stream; the server says 0 or -1, or nothing, where there is no limit."""
+    state, config = stream["state"], stream["config"]
 
     def limit(name: str) -> int | None:
         value = int(config.get(name) or 0)
@@ -215,6 +216,7 @@ def _room(state: Mapping[str, Any], config: Mapping[str, Any]) -> Room:
         most_bytes=limit("max_bytes"),
         keep_s=None if age is None else age / NANOSECONDS,
         newest=int(state["last_seq"]) if "last_seq" in state else None,
+        made=str(stream.get("created", "")),
     )
 
 

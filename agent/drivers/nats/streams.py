@@ -211,7 +211,8 @@ def ingress_messages(
 
     def close() -> None:
         if messages:
-            batch = Batch(source, messages.copy(), life=read.server, arrived_at=clock.here(times))
+            batch = Batch(source, messages.copy(), life=read.server, made=read.created)
+            batch.arrived_at = clock.here(times)
             batches.append(batch)
             messages.clear()
             times.clear()
@@ -220,7 +221,7 @@ def ingress_messages(
         if names.is_ingress_mark(subject):
             close()
             mark = Message(flow, payload, "", sequence, mark=True)
-            batches.append(Batch(source, [mark], life=read.server))
+            batches.append(Batch(source, [mark], life=read.server, made=read.created))
             continue
         if stored < newest or where is not latest:
             where = latest if stored >= newest else origin(broker, read.created, lives.of(stored))

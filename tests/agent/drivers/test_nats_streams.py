@@ -403,7 +403,7 @@ async def test_tells_what_every_stream_holds_and_which_limits_it_has(server):
         assert (count, room.most_messages, room.most_bytes, room.keep_s) == (3, None, None, None)
         assert room.size_bytes > 0
         assert room.newest == 3
-        assert held["B"] == (
-            0,
-            Room(size_bytes=0, most_messages=50, most_bytes=4_096, keep_s=60.0, newest=0),
-        )
+        state = await jetstream.stream_state(connection, "B")
+        assert state is not None
+        limits = {"most_messages": 50, "most_bytes": 4_096, "keep_s": 60.0}
+        assert held["B"] == (0, Room(size_bytes=0, newest=0, made=state.created, **limits))
