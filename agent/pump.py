@@ -171,10 +171,10 @@ class Pump:
         if self.source.delivery is Delivery.BEST_EFFORT:
             unread = backlog
         else:
-            unread = self._read_up_to.unread(backlog, room)
-            if unread is None:
-                # Messages stay in the source until they are settled.
-                unread = max(0, backlog - self._held - self._in_flight)
+            known = self._read_up_to.unread(backlog, room)
+            # Without numbers: messages stay in the source until they are settled.
+            settling = self._held + self._in_flight
+            unread = max(0, backlog - settling) if known is None else known
         level, read = bucket.level(now), self._held
         return work.reading(now, level=level, read=read, unread=unread), read + unread
 
