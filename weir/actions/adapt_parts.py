@@ -148,5 +148,5 @@ def _at(value: Value | None) -> str:
 
 def _how(value: Value, *, share: bool = False) -> str:
     text = f"every {plain(value['period_s'])} s, by the last {plain(value['window_s'])} s"
-    least = f", at least {plain(100.0 * value['least_share'])} % for each broker"
+    least = f", {plain(100.0 * value['least_share'])} % for an idle broker"
     return text + least if share else text

@@ -151,7 +151,8 @@ class Params:
     least_share: float = field(
         default=0.02,
         metadata=about(
-            help="Share of the bucket that an idle broker keeps, so that it can wake",
+            help="Share of the bucket that an idle broker keeps where demand leaves enough, so "
+            "that it can wake; a tenth of that it always keeps",
             min=0,
             max=0.2,
         ),

@@ -86,7 +86,9 @@ class AdaptationSerializer(serializers.Serializer[Any]):
     )
     period_s = serializers.FloatField(allow_null=True, help_text="Between two decisions, s.")
     least_share = serializers.FloatField(
-        allow_null=True, help_text="Share of the bucket that an idle broker keeps."
+        allow_null=True,
+        help_text="Share of the bucket that an idle broker keeps where demand leaves enough; a "
+        "tenth of that it always keeps.",
     )
     since = serializers.DateTimeField(allow_null=True, help_text="When the order came into force.")
     stopped_at = serializers.DateTimeField(allow_null=True)

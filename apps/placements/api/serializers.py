@@ -166,7 +166,8 @@ class PlacementPlanRequestSerializer(Form[dict[str, Any]]):
         allow_null=True,
         help_text="How rate and size move between the parts by what agents measure once the plan "
         "is carried out; their sums stay. Null: parts stay as the plan has them, and an adaptation "
-        "in force ends. Left out: one in force goes on over the placement's brokers.",
+        "in force ends. Left out: one in force goes on over the placement's brokers; with mode "
+        "`count` it ends, as parts that are only counted hold nothing.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -344,11 +344,18 @@ def order_effect(flow: str, before: Value | None, after: Value | None) -> str:
 
 
 def order_reasons(
-    flow: str, before: Value | None, after: Value | None, *, alone: bool, ends_first: bool
+    flow: str,
+    before: Value | None,
+    after: Value | None,
+    *,
+    alone: bool,
+    ends_first: bool,
+    stopped_by: str = "",
 ) -> tuple[str, ...]:
     """Return what a reviewer has to know of an order to adapt parts; nothing where it stays.
 
     `alone`: the plan changes nothing else. `ends_first`: it ends before parts or brokers change.
+    `stopped_by`: who has stopped the one in force, if somebody has.
     """
     if before == after and not ends_first:
         return ()
@@ -364,12 +371,18 @@ def order_reasons(
             f"The adaptation of the parts of {flow} that is in force ends before they change, and "
             "begins again in the last step."
         )
+    if stopped_by:
+        sentences.append(
+            f"The adaptation of the parts of {flow} was stopped by {stopped_by}; with this plan it "
+            "begins anew."
+        )
     sentences.append(
         f"From the last step on the control plane moves rate and size between the parts of {flow} "
         f"at {named(after['brokers'])} by what agents measure, without another approval: every "
         f"{after['period_s']:g} s, by the last {after['window_s']:g} s. The sums stay "
-        f"as they are, and each broker keeps at least {100 * after['least_share']:g} % of them. "
-        "The page of the topic shows every move, and operators stop it there at once."
+        f"as they are; an idle broker keeps {100 * after['least_share']:g} % of them where demand "
+        "leaves enough, and at least a tenth of that. The page of the placement shows every move, "
+        "and operators stop it there at once."
     )
     return tuple(sentences)
 

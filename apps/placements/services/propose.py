@@ -18,6 +18,7 @@ from apps.placements.domain.sentences import (
     plan_reasons,
 )
 from apps.placements.models import Placement
+from apps.placements.selectors.adaptation import stopped_by
 from apps.placements.selectors.lists import (
     lists_in_force,
     lists_of_catalogue,
@@ -131,6 +132,7 @@ def placement_plan(
         ordered.after,
         alone=not steps,
         ends_first=ordered.ends_before(steps),
+        stopped_by=stopped_by(system, flow),
     )
     document = Document(
         kind=KIND,

@@ -239,11 +239,11 @@ def publishers_words(value: Value | None) -> str:
 
 
 def order_words(value: Value | None) -> str:
-    """Return how an order adapts parts, such as `every 1 s by 10 s, at least 2 %, 3 brokers`."""
+    """Return how an order adapts parts, such as `every 1 s by 10 s, idle 2 %, 3 brokers`."""
     if value is None:
         return "parts stay"
     return (
-        f"every {value['period_s']:g} s by {value['window_s']:g} s, at least "
+        f"every {value['period_s']:g} s by {value['window_s']:g} s, idle "
         f"{100 * value['least_share']:g} %, {counted(len(value['brokers']), 'broker')}"
     )
 

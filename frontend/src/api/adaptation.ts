@@ -16,11 +16,22 @@ export type Adaptation = Schemas["Adaptation"];
 const EVERY_MS = 1_000;
 const SELDOM_MS = 10_000;
 
+/** Below this share of a part nothing has moved: sums of decimals leave as much. */
+const NOISE = 1e-6;
+export const isElse = (now: number, then: number): boolean =>
+  Math.abs(now - then) > NOISE * Math.max(now, then, NOISE);
+
+/** Whether the broker is asked for another part than that in force. */
+export const isMoved = (part: AdaptedPart): boolean =>
+  isElse(part.rate_per_s, part.in_force_rate_per_s) || isElse(part.size, part.in_force_size);
+
 const isOpen = ({ state }: Decision) => state === "shrinking" || state === "growing";
 
-/** Whether parts may move at any moment. */
-export const isMoving = ({ state, decisions }: Adaptation): boolean =>
-  state === "running" || decisions.some(isOpen);
+/** Whether parts may move at any moment, or have not come back yet: also after a stop. */
+export const isMoving = ({ state, decisions, parts }: Adaptation): boolean =>
+  state === "running" ||
+  decisions.some(isOpen) ||
+  parts.some((part) => isMoved(part) || !part.is_confirmed);
 
 export const adaptationQuery = (topic: string) =>
   queryOptions({

@@ -4277,7 +4277,7 @@ export interface components {
             period_s: number | null;
             /**
              * Format: double
-             * @description Share of the bucket that an idle broker keeps.
+             * @description Share of the bucket that an idle broker keeps where demand leaves enough; a tenth of that it always keeps.
              */
             least_share: number | null;
             /**
@@ -4366,7 +4366,7 @@ export interface components {
             period_s: number;
             /**
              * Format: double
-             * @description Share of the bucket that an idle broker keeps, so that it can wake.
+             * @description Share of the bucket that an idle broker keeps where demand leaves enough, so that it can wake; a tenth of that it always keeps.
              * @default 0.02
              */
             least_share: number;
@@ -8977,7 +8977,7 @@ export interface components {
             title: string;
             /** @default enforce */
             mode: components["schemas"]["PartModeEnum"];
-            /** @description How rate and size move between the parts by what agents measure once the plan is carried out; their sums stay. Null: parts stay as the plan has them, and an adaptation in force ends. Left out: one in force goes on over the placement's brokers. */
+            /** @description How rate and size move between the parts by what agents measure once the plan is carried out; their sums stay. Null: parts stay as the plan has them, and an adaptation in force ends. Left out: one in force goes on over the placement's brokers; with mode `count` it ends, as parts that are only counted hold nothing. */
             adaptation?: components["schemas"]["AdaptationOrderRequest"] | null;
         };
         /** @description Which topic's publishers to place, and how. */

@@ -10,7 +10,7 @@ export type Asked = {
 };
 
 type Reply = { status: number; body: unknown };
-type Answer = Reply | ((asked: Asked) => Reply);
+type Answer = Reply | ((asked: Asked) => Reply | Promise<Reply>);
 
 export const ok = (body: unknown): Reply => ({ status: 200, body });
 
@@ -45,7 +45,7 @@ export function serve(answers: Record<string, Answer>): Asked[] {
       found === undefined
         ? problem(404, "not_found", `no sample answer for ${one.method} ${one.path}`)
         : typeof found === "function"
-          ? found(one)
+          ? await found(one)
           : found;
     return new Response(reply.status === 204 ? null : JSON.stringify(reply.body), {
       status: reply.status,

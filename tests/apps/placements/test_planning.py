@@ -407,8 +407,9 @@ def test_parts_follow_the_traffic_from_the_last_step_on(api, streets):
     assert plan.content.why[-1] == (
         "From the last step on the control plane moves rate and size between the parts of sensors "
         "at b1, b2 by what agents measure, without another approval: every 2 s, by the last 20 s. "
-        "The sums stay as they are, and each broker keeps at least 5 % of them. The page of the "
-        "topic shows every move, and operators stop it there at once."
+        "The sums stay as they are; an idle broker keeps 5 % of them where demand leaves enough, "
+        "and at least a tenth of that. The page of the placement shows every move, and operators "
+        "stop it there at once."
     )
     assert plan.blast_radius["brokers"] == 2
 
@@ -427,7 +428,7 @@ def test_a_plan_of_the_order_alone_has_one_step_and_counts_its_brokers(api, stre
     (row,) = api.get(f"/api/v1/plans/{plan.public_id}").json()["changes"]
     assert (row["kind"], row["label"], row["was"], row["becomes"]) == (
         *("adapt_parts", "sensors", "parts stay"),
-        f"every 1 s by 10 s, at least 2 %, {len(brokers)} brokers",
+        f"every 1 s by 10 s, idle 2 %, {len(brokers)} brokers",
     )
 
 
@@ -452,6 +453,21 @@ def test_an_order_ends_before_parts_change_and_begins_again_over_the_new_brokers
     assert "ends before they change" in " ".join(plan.content.why)
     undo = inverse_steps(plan.content.steps)
     assert [undo[0].actions[0].after, undo[-1].actions[0].after] == [None, before]
+
+
+def test_a_plan_says_whose_stop_it_ends(api, streets):
+    placement = place(streets)
+    carry_out(streets, plan_of(api, placement))
+    adapt(streets, *[row["broker"] for row in placement.outcome["shares"] if row["publishers"]])
+    ended = "begins anew"
+    longer = {**PACE, "window_s": 30.0}
+    assert ended not in " ".join(plan_of(api, placement, adaptation=longer).content.why)
+    operator = make_user("tom", Role.OPERATOR)
+    stop = f"/api/v1/topics/{streets.topic.public_id}/adaptation/stop"
+    assert client_of(operator).post(stop, {}, format="json").status_code == 200
+    why = " ".join(plan_of(api, placement, adaptation=longer).content.why)
+    assert f"was stopped by {operator.display_name}; with this plan it {ended}." in why
+    assert ended not in " ".join(plan_of(api, placement, adaptation=None).content.why)
 
 
 def test_an_order_ends_first_with_null_and_goes_on_when_nothing_is_said(api, streets):

@@ -362,8 +362,8 @@ def test_what_takes_away(before: Any, after: Any, takes: bool) -> None:
         (
             ORDER,
             {**ORDER, "least_share": 0.0},
-            "Adapt the parts of orders at 2 brokers every 1 s, by the last 10 s, at least 0 % for "
-            "each broker (was every 1 s, by the last 10 s, at least 2 % for each broker)",
+            "Adapt the parts of orders at 2 brokers every 1 s, by the last 10 s, 0 % for an idle "
+            "broker (was every 1 s, by the last 10 s, 2 % for an idle broker)",
         ),
         (
             ORDER,

@@ -2,7 +2,7 @@
 import type { EChartsCoreOption, EChartsType } from "echarts/core";
 import { lazy, Suspense, useMemo, useRef } from "react";
 
-import { historyOf, momentText, type Moment } from "./adaptation";
+import { drawnOf, historyOf, momentText, type Moment } from "./adaptation";
 import { colourName, foldedOf, type Band } from "./adaptation-bands";
 
 import type { Adaptation } from "@/api/adaptation";
@@ -200,7 +200,7 @@ export function AdaptationChart({
   if (!last || total <= 0) return null;
   const words = (moment: Moment) =>
     bands.map((band) => `${band.name} ${percentText(shareOf(band, moment, total))}`).join(", ");
-  const count = countText(adaptation.decisions.length, "decision");
+  const count = countText(drawnOf(adaptation).length, "decision");
   return (
     <ChartPanel
       title="Shares of the rate"

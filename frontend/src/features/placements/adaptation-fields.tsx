@@ -91,7 +91,7 @@ export function AdaptationFields({
           />
           <NumberField
             label="Floor"
-            hint="Of the bucket, kept by an idle broker."
+            hint="Of the bucket: an idle broker keeps it where demand leaves enough, and at least a tenth of it."
             unit="%"
             value={draft.floor}
             onChange={(floor) => set({ floor })}

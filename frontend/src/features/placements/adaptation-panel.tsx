@@ -28,18 +28,26 @@ function AdaptationState({ adaptation: { state } }: { adaptation: Adaptation }) 
   );
 }
 
-/** Why parts do not move now. */
+/** What parts wait for, in the server's words where it has any. */
+function waitsFor(adaptation: Adaptation): string {
+  const { because, parts } = adaptation;
+  if (because) return because;
+  return movedParts(adaptation).length === 0 && parts.every((part) => part.is_confirmed)
+    ? "Brokers enforce the parts in force."
+    : "Parts are coming back to those in force.";
+}
+
+/** Why parts do not move now, or what keeps some of them; nothing where all follow the traffic. */
 function Halted({ adaptation }: { adaptation: Adaptation }) {
-  const { state, because, stopped_at: at, stopped_by: by, note, parts } = adaptation;
+  const { state, because, stopped_at: at, stopped_by: by, note } = adaptation;
+  const tone = because ? "warn" : "";
   if (state === "held") return <Note tone="warn">Held: {because}</Note>;
-  if (state === "off")
-    return <Note>The order has ended. Parts are coming back to those in force.</Note>;
-  const isBack = movedParts(adaptation).length === 0 && parts.every((part) => part.is_confirmed);
+  if (state === "running") return because ? <Note tone="warn">{because}</Note> : null;
+  if (state === "off") return <Note tone={tone}>The order has ended. {waitsFor(adaptation)}</Note>;
   return (
-    <Note>
+    <Note tone={tone}>
       Stopped by {by || "Weir"} at <span title={exactTime(at)}>{clockText(at)} UTC</span>
-      {note ? <>: {note}</> : null}.{" "}
-      {isBack ? "Brokers enforce the parts in force." : "Parts are coming back to those in force."}
+      {note ? <>: {note}</> : null}. {waitsFor(adaptation)}
     </Note>
   );
 }
@@ -84,8 +92,9 @@ function AdaptationOf({
   const adaptation = useQuery(adaptationQuery(topic.id));
   const { data, dataUpdatedAt } = adaptation;
   const isOn = data !== undefined && data.state !== "off";
-  // An order that has ended leaves parts that still come back.
-  const isShown = isOn || (data !== undefined && movedParts(data).length > 0);
+  // An order that has ended leaves parts that still come back, or wait for that.
+  const isShown =
+    isOn || (data !== undefined && (movedParts(data).length > 0 || data.because !== ""));
   return (
     <>
       <Panel
@@ -107,7 +116,7 @@ function AdaptationOf({
           {(one) =>
             isShown ? (
               <>
-                {one.state === "running" ? null : (
+                {one.state === "running" && !one.because ? null : (
                   <div className="body">
                     <Halted adaptation={one} />
                   </div>

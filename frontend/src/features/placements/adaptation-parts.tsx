@@ -50,11 +50,12 @@ const number = (
   strong = false,
 ): Column<AdaptedPart> => ({ key, title, unit, number: true, strong, cell });
 
-const measuredRate = (value: number | null) =>
-  value === null ? unknown : value === 0 ? "0" : rateText(value);
+const measuredRate = (value: number) => (value === 0 ? "0" : rateText(value));
 
 function columnsOf(adaptation: Adaptation): Column<AdaptedPart>[] {
   const bands = foldedOf(adaptation);
+  const { window_s: window } = adaptation;
+  const lately = window === null ? "lately" : `over the last ${fixed(window, 0)}\u00a0s`;
   return [
     {
       key: "broker",
@@ -79,7 +80,15 @@ function columnsOf(adaptation: Adaptation): Column<AdaptedPart>[] {
     number("b-change", "Change\u00a0of\u00a0b", undefined, (row) => (
       <ChangeText change={sizeMove(row.size, row.in_force_size)} />
     )),
-    number("offered", "Offered", "msg/s", (row) => measuredRate(row.offered_per_s)),
+    number("offered", "Offered", "msg/s", (row) =>
+      row.offered_per_s === null ? (
+        unknown
+      ) : (
+        <span title={`What publishers sent: the mean ${lately}.`}>
+          {measuredRate(row.offered_per_s)}
+        </span>
+      ),
+    ),
     number("waiting", "Waiting", "msg", (row) =>
       row.waiting === null ? unknown : fixed(row.waiting),
     ),
@@ -87,7 +96,9 @@ function columnsOf(adaptation: Adaptation): Column<AdaptedPart>[] {
       row.work_peak === null ? (
         unknown
       ) : (
-        <span title="Tokens missing from the bucket and messages that wait for one: the most in the last interval.">
+        <span
+          title={`Tokens missing from the bucket and messages that wait for one: the most ${lately}.`}
+        >
           {fixed(row.work_peak, 1)}
         </span>
       ),
@@ -130,7 +141,7 @@ const NOISE = 1e-6;
 
 /** Whether the parts add up to the contract: less while brokers confirm, never more. */
 export function Conservation({ adaptation }: { adaptation: Adaptation }) {
-  const { contract } = adaptation;
+  const { contract, because } = adaptation;
   if (contract === null) return null;
   const { rate, size } = sumsOf(adaptation);
   const { token_rate_per_s: most, bucket } = contract;
@@ -145,8 +156,8 @@ export function Conservation({ adaptation }: { adaptation: Adaptation }) {
   if (rate < most * (1 - NOISE) || size < bucket * (1 - NOISE))
     return (
       <span>
-        The parts add up to {partText(rate, size)} of {whole}: brokers get the rest once all that
-        shrink have confirmed.
+        The parts add up to {partText(rate, size)} of {whole}.{" "}
+        {because || "No broker gets more before all that shrink have confirmed."}
       </span>
     );
   return <span>The parts add up to {whole}, the contract.</span>;

@@ -95,8 +95,43 @@ describe("the panel", () => {
     expect(await cells(/q-6/)).toMatchObject({ "r nowtokens/s": "49,500" });
   });
 
-  it("is read again every second while parts may move", async () => {
-    const { asked } = open(adaptation());
+  it("says in each state what the server says parts wait for, and never that they come back", async () => {
+    const because = "Waits for q-8 to confirm.";
+    for (const state of ["running", "held", "stopped", "off"] as const) {
+      const { unmount } = open(adaptation({ state, because }));
+      expect(await (await panel()).findByText(new RegExp(because))).toBeVisible();
+      expect(screen.queryByText(/coming back/)).toBeNull();
+      unmount();
+    }
+    const still = noAdaptation({ because });
+    open(still);
+    expect(await (await panel()).findByText(new RegExp(because))).toBeVisible();
+  });
+
+  it("says why parts add up to less than the contract", async () => {
+    const parts = [adaptedPart({ rate_per_s: 30_000 })];
+    const { unmount } = open(adaptation({ parts }));
+    expect(await screen.findByText(/No broker gets more before/)).toBeVisible();
+    unmount();
+    const because = "The window is closed until 18:00.";
+    open(adaptation({ parts, state: "off", because }));
+    const sums = await screen.findByText(/The parts add up to 30,000/);
+    expect(sums).toHaveTextContent(because);
+    expect(screen.queryByText(/No broker gets more/)).toBeNull();
+  });
+
+  it.each([
+    ["may move", adaptation()],
+    ["come back after a stop", adaptation({ state: "stopped", decisions: [] })],
+    [
+      "are not confirmed",
+      adaptation({
+        ...{ state: "stopped", decisions: [] },
+        parts: [adaptedPart({ is_confirmed: false })],
+      }),
+    ],
+  ])("is read again every second while parts %s", async (_, answer) => {
+    const { asked } = open(answer);
     await waitFor(() => expect(asked.filter(({ path }) => path === AT).length).toBeGreaterThan(1), {
       timeout: 3000,
     });
@@ -130,6 +165,14 @@ describe("decisions", () => {
     }));
     open(adaptation({ decisions: [decision({ cause: "bursts", moves })] }));
     expect(await screen.findByText("q-6 +4.20 tokens, q-8 \u22124.20 tokens")).toBeInTheDocument();
+  });
+
+  it("are counted as drawn: those of an order before are not", async () => {
+    open(adaptation({ since: "2026-03-18T14:07:00Z" }));
+    expect(await screen.findByRole("img", { name: /Shares of the rate/ })).toHaveAccessibleName(
+      /^Shares of the rate over 2 decisions\./,
+    );
+    expect(screen.getByText(/^over 2 decisions, UTC/)).toBeInTheDocument();
   });
 
   it("draw shares that always add up to the whole rate, in words, too", async () => {

@@ -1,15 +1,14 @@
 /** What the page reads out of an adaptation: what has moved, how it moved, and the words for it. */
-import type { AdaptedPart, Adaptation, AdaptationOrder, Decision } from "@/api/adaptation";
+import {
+  isElse,
+  isMoved,
+  type AdaptedPart,
+  type Adaptation,
+  type AdaptationOrder,
+  type Decision,
+} from "@/api/adaptation";
 import { durationText, fixed, percentText, rateChange, rateText, signed } from "@/lib/numbers";
 import { clockText, exactTime } from "@/lib/time";
-
-/** Below this share of a part nothing has moved: sums of decimals leave as much. */
-const NOISE = 1e-6;
-const isElse = (now: number, then: number) =>
-  Math.abs(now - then) > NOISE * Math.max(now, then, NOISE);
-
-export const isMoved = (part: AdaptedPart): boolean =>
-  isElse(part.rate_per_s, part.in_force_rate_per_s) || isElse(part.size, part.in_force_size);
 
 export const movedParts = ({ parts }: Adaptation): AdaptedPart[] => parts.filter(isMoved);
 
@@ -77,7 +76,7 @@ export const orderText = ({
   period_s,
   least_share,
 }: Pick<Adaptation, keyof AdaptationOrder>): string =>
-  `every ${fixed(period_s, decimals(period_s))} s by the last ${fixed(window_s, decimals(window_s))} s; an idle broker keeps ${percentText(least_share, decimals((least_share ?? 0) * 100))} of the bucket`;
+  `every ${fixed(period_s, decimals(period_s))} s by the last ${fixed(window_s, decimals(window_s))} s; an idle broker keeps ${percentText(least_share, decimals((least_share ?? 0) * 100))} of the bucket where demand leaves enough, and at least a tenth of that`;
 
 const decimals = (value: number | null) =>
   value === null || Math.abs(value - Math.round(value)) < 1e-9 ? 0 : 1;
@@ -107,13 +106,20 @@ export const partText = (rate: number, size: number): string =>
 /** Rates by broker at one time. */
 export type Moment = { at: number; rates: Readonly<Record<string, number>> };
 
+/** The decisions of the order in force, newest first; those of orders before are not drawn. */
+export const drawnOf = ({ decisions, since }: Adaptation): Decision[] => {
+  const begin = since === null ? -Infinity : Date.parse(since);
+  return decisions.filter(({ at }) => Date.parse(at) >= begin);
+};
+
 /** How rates moved under the order in force, oldest first, back from what is asked now. */
-export function historyOf({ parts, decisions, since }: Adaptation, now: number): Moment[] {
+export function historyOf(adaptation: Adaptation, now: number): Moment[] {
+  const { parts, since } = adaptation;
   const rates: Record<string, number> = Object.fromEntries(
     parts.map((part) => [part.broker, part.rate_per_s]),
   );
   const begin = since === null ? -Infinity : Date.parse(since);
-  const own = decisions.filter(({ at }) => Date.parse(at) >= begin);
+  const own = drawnOf(adaptation);
   const ends = own.map(({ at, ended_at }) => Date.parse(ended_at ?? at));
   const until = Math.max(now, ...ends);
   const newestFirst: Moment[] = own.length > 0 ? [{ at: until, rates: { ...rates } }] : [];

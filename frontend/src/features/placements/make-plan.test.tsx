@@ -1,5 +1,5 @@
 /** What the dialog says of publishers before a plan is made of a placement. */
-import { screen, within } from "@testing-library/react";
+import { screen, waitFor, within } from "@testing-library/react";
 
 import { MakePlan } from "./make-plan";
 
@@ -8,7 +8,7 @@ import { adaptation, noAdaptation } from "@/testing/adaptation-samples";
 import { outcome, placementDetail } from "@/testing/placement-samples";
 import { renderPage } from "@/testing/render";
 import { session } from "@/testing/samples";
-import { ok, serve } from "@/testing/server";
+import { ok, problem, serve } from "@/testing/server";
 
 async function open(moved: number) {
   serve({ "GET /api/v1/session": ok(session()) });
@@ -123,6 +123,50 @@ describe("parts that follow the traffic", () => {
     await user.click(toggle);
     expect(dialog.getByText(/The plan ends that: they come back/)).toBeInTheDocument();
     expect(await body()).toEqual({ title: "", mode: "enforce", adaptation: null });
+  });
+
+  it("are planned only once it is known whether they follow it now", async () => {
+    const at = `GET /api/v1/topics/${PLACEMENT.topic ?? ""}/adaptation`;
+    let answer: (given: ReturnType<typeof ok>) => void = () => undefined;
+    serve({
+      "GET /api/v1/session": ok(session()),
+      [at]: () => new Promise((resolve) => (answer = resolve)),
+    });
+    const { user } = renderPage(<MakePlan placement={PLACEMENT} adapts />, "/", "/");
+    await user.click(await screen.findByRole("button", { name: "Plan the adaptation" }));
+    const make = within(await screen.findByRole("dialog")).getByRole("button", {
+      name: "Make a plan",
+    });
+    expect(make).toBeDisabled();
+    answer(ok(noAdaptation()));
+    await waitFor(() => expect(make).toBeEnabled());
+  });
+
+  it.each([
+    [true, "Plan the adaptation"],
+    [false, "Make a plan"],
+  ])("need an answer where they are what is planned (%s)", async (adapts, name) => {
+    serve({
+      "GET /api/v1/session": ok(session()),
+      [`GET /api/v1/topics/${PLACEMENT.topic ?? ""}/adaptation`]: problem(
+        500,
+        "internal",
+        "No disk.",
+      ),
+    });
+    const { user } = renderPage(<MakePlan placement={PLACEMENT} adapts={adapts} />, "/", "/");
+    await user.click(await screen.findByRole("button", { name }));
+    const dialog = within(await screen.findByRole("dialog"));
+    expect(await dialog.findByText(/No disk\./)).toBeInTheDocument();
+    const make = dialog.getByRole("button", { name: "Make a plan" });
+    if (adapts) {
+      expect(make).toBeDisabled();
+      return;
+    }
+    expect(make).toBeEnabled();
+    expect(dialog.getByText(/leaves that as it is/)).toBeInTheDocument();
+    await user.click(dialog.getByRole("button", { name: "Only count it" }));
+    expect(dialog.getByText(/the plan ends that/)).toBeInTheDocument();
   });
 
   it("are not offered where they are only counted, which ends an order in force", async () => {

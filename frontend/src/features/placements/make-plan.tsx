@@ -26,6 +26,7 @@ import { keys } from "@/api/query-keys";
 import { Command } from "@/components/ui/command";
 import { ConfirmDialog, Note } from "@/components/ui/dialogs";
 import { Segments } from "@/components/ui/page";
+import { Failure, Loading } from "@/components/ui/panel";
 import { to } from "@/lib/kinds";
 import { countText, fixed, rateText } from "@/lib/numbers";
 import { complaintsOf, type FieldProblem } from "@/lib/problem";
@@ -102,8 +103,11 @@ export function MakePlan({
   const order = now ? orderOf(now) : null;
   // Until somebody types, the fields are those of the order in force.
   const draft = typed ?? draftOf(order, adapts || order !== null);
+  // What becomes of an order is not known before; without an answer none can be planned.
+  const isKnown = topic === null || now !== undefined || (adaptation.isError && !adapts);
   const isReady =
-    mode === "count" || !now || !draft.isOn || Object.keys(refusedOf(draft)).length === 0;
+    isKnown &&
+    (mode === "count" || !now || !draft.isOn || Object.keys(refusedOf(draft)).length === 0);
   const close = () => {
     setAsking(false);
     setTyped(null);
@@ -160,10 +164,20 @@ export function MakePlan({
           <AdaptationFields draft={draft} onChange={setTyped} errors={errors} />
         ) : null}
         {now ? <WhatBecomesOfOrder mode={mode} draft={draft} now={now} /> : null}
-        {adaptation.error ? (
+        {!isKnown && !adaptation.isError ? (
+          <Loading rows={1} label="Loading the adaptation" />
+        ) : null}
+        {adaptation.error && !now ? (
+          <Failure
+            error={adaptation.error}
+            what="The adaptation"
+            retry={() => void adaptation.refetch()}
+          />
+        ) : null}
+        {adaptation.error && !now && !adapts ? (
           <Note>
-            Whether parts are adapted to traffic could not be loaded. If they are, the plan leaves
-            that as it is.
+            If parts are adapted to traffic, the plan{" "}
+            {mode === "count" ? "ends that." : "leaves that as it is."}
           </Note>
         ) : null}
       </ConfirmDialog>

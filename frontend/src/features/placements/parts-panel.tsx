@@ -1,10 +1,10 @@
 /** The parts of the topic's bucket that are in force, with what brokers measure of them. */
 import { useQuery } from "@tanstack/react-query";
 
-import { isMoved, sizeText } from "./adaptation";
+import { sizeText } from "./adaptation";
 import { delay } from "./sentences";
 
-import { adaptationQuery, type AdaptedPart } from "@/api/adaptation";
+import { adaptationQuery, isMoved, type AdaptedPart } from "@/api/adaptation";
 import {
   partsQuery,
   type BrokerShare,
