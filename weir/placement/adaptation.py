@@ -100,7 +100,7 @@ NEVER_CLOSED = 1e-4
 """Share that is kept also with a `least_share` of 0: a broker without tokens never wakes."""
 
 MATTERS = 0.1
-"""Of the slack that the new part would give: less is not worth a change."""
+"""Of the slack that fitting parts give: a change that saves less is not worth it."""
 
 AT_LEAST = 0.01
 """Utilisation that a change must save at least: at high utilisation the slack is nearly nothing."""
@@ -227,7 +227,8 @@ def adapted(
     sizes = _sizes(now, traffic, fitting, limits, params.least_share)
     sizes_matter = _sizes_matter(now, traffic, fitting, limits, params.least_share)
     backs_up = any(backlogs.values())
-    if _rates_matter(now, traffic, fitting, limits, floor, is_passing=drains and not backs_up):
+    is_passing = drains and not backs_up
+    if _rates_matter(now, traffic, fitting, draining, limits, floor, is_passing=is_passing):
         if not sizes_matter:
             sizes = _moved_sizes(now, draining, params.least_share)
         after = _with(now, rates=draining, sizes=sizes)
@@ -395,6 +396,7 @@ def _rates_matter(
     now: Mapping[str, Part],
     traffic: Mapping[str, Traffic],
     fitting: Mapping[str, float],
+    draining: Mapping[str, float],
     limits: Mapping[str, float],
     floor: float,
     *,
@@ -408,7 +410,7 @@ def _rates_matter(
     utilisation = max(each.demand / fitting[name] for name, each in traffic.items())
     least = MATTERS * abs(1.0 - utilisation) + AT_LEAST
     is_lacking = any(
-        each.demand / now[name].rate_per_s - each.demand / fitting[name] > least
+        each.demand / now[name].rate_per_s - each.demand / draining[name] > least
         for name, each in traffic.items()
     )
     if not is_lacking:
