@@ -27,6 +27,9 @@ class Adaptation(models.Model):
     )
     stopped_by_name = models.CharField(max_length=150, blank=True)
     note = models.TextField(blank=True)
+    order_since = models.DateTimeField(
+        null=True, help_text="When the order came into force that was stopped: which one it is."
+    )
 
     class Meta:
         ordering = ["id"]

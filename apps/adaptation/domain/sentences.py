@@ -1,5 +1,6 @@
 """Say why parts move, why they stay, and what is waited for."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from weir.placement.handover import Part
@@ -58,6 +59,8 @@ def unconfirmed_text(brokers: Sequence[str], silent: Sequence[str], size: str) -
 ENDED = "The order has ended: parts return to those in force."
 EXCEEDED = "Parts add up to more than the contract in force: they return to those in force."
 CHANGED = "Parts were changed meanwhile."
+NO_TOPIC = "The topic is no longer in the model: parts return to those in force."
+UNSETTLED = "A plan asks for other parts than those in force: parts stay as they are."
 NO_PARTS = "No part of the bucket is enforced."
 NOBODY_REPORTS = "No agent of a broker with a part reports: parts stay as they are."
 
@@ -69,10 +72,40 @@ def stopped_text(name: str) -> str:
 
 def busy_text(execution: str) -> str:
     """Say that an execution is under way."""
-    return f"{execution} is under way: parts are those in force until it has ended."
+    return (
+        f"{execution} is under way: parts return to those in force and stay there until it has "
+        "ended."
+    )
 
 
 def silent_text(brokers: Sequence[str]) -> str:
     """Say whose parts stay because nobody reports from there."""
     theirs = "its part stays" if len(brokers) == 1 else "their parts stay"
     return f"Nothing is measured at {listed(brokers)}: {theirs}."
+
+
+def late_text(brokers: Sequence[str]) -> str:
+    """Say whose parts stay because their agents report and confirm nothing."""
+    does, theirs = ("does", "its part stays") if len(brokers) == 1 else ("do", "their parts stay")
+    return f"{listed(brokers)} {does} not confirm what is asked: {theirs}."
+
+
+def alone_text(broker: str) -> str:
+    """Say that nobody is there to give anything to, or to take it from."""
+    return f"Of the brokers of the order only {broker} has a part: there is nothing to move."
+
+
+def exceeding_text(brokers: Sequence[str]) -> str:
+    """Say who may hold more than is left for it, so that nothing may move."""
+    if not brokers:
+        return "Brokers may hold more than the contract in force: parts stay as they are."
+    verb = "confirms" if len(brokers) == 1 else "confirm"
+    return (
+        f"{listed(brokers)} may hold more than the contract leaves: no part moves before "
+        f"{'it' if len(brokers) == 1 else 'they'} {verb} what is asked."
+    )
+
+
+def measures_first_text(seconds: float) -> str:
+    """Say that traffic is only measured yet, and for how long."""
+    return f"Traffic is measured first: parts may move in {math.ceil(seconds)} s."

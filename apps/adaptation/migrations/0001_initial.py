@@ -30,6 +30,13 @@ class Migration(migrations.Migration):
                 ("stopped_by_name", models.CharField(blank=True, max_length=150)),
                 ("note", models.TextField(blank=True)),
                 (
+                    "order_since",
+                    models.DateTimeField(
+                        help_text="When the order came into force that was stopped: which one it is.",
+                        null=True,
+                    ),
+                ),
+                (
                     "stopped_by",
                     models.ForeignKey(
                         null=True,

@@ -28,6 +28,7 @@ def adaptation_stop(*, topic: Topic, actor: User, note: str = "") -> None:
         )
     row.stopped_at, row.stopped_by = timezone.now(), actor
     row.stopped_by_name, row.note = actor.display_name, note.strip()
+    row.order_since = order.since
     row.save()
     _record(topic, actor, "stop_adaptation", row.note)
 
@@ -41,7 +42,7 @@ def adaptation_resume(*, topic: Topic, actor: User, note: str = "") -> None:
     row, order = _locked(topic)
     if order.stop is None:
         raise Conflict("not_stopped", f"Nobody has stopped the adaptation of {topic.name}.")
-    row.stopped_at = row.stopped_by = None
+    row.stopped_at = row.stopped_by = row.order_since = None
     row.stopped_by_name, row.note = "", note.strip()
     row.save()
     _record(topic, actor, "resume_adaptation", row.note)
@@ -70,5 +71,6 @@ def _record(topic: Topic, actor: User, action: str, note: str) -> None:
         system_id=topic.system.public_id,
         reason=note[:500],
     )
+    # It wakes the loops; what they decide does not (`decision`).
     event: dict[str, Any] = {"system": topic.system.public_id, "topic": topic.name}
     publish("adaptation", **event)

@@ -127,8 +127,10 @@ class Estuary:
     def later(self, seconds: float) -> None:
         """Let time pass for what was decided, by people and by the loop."""
         back = timedelta(seconds=seconds)
-        Setting.objects.update(changed_at=F("changed_at") - back)
-        Adaptation.objects.update(stopped_at=F("stopped_at") - back)
+        Setting.objects.update(changed_at=F("changed_at") - back, updated_at=F("updated_at") - back)
+        Adaptation.objects.update(
+            stopped_at=F("stopped_at") - back, order_since=F("order_since") - back
+        )
         Decision.objects.update(at=F("at") - back, shrunk_at=F("shrunk_at") - back)
 
     @property

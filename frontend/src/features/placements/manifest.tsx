@@ -36,6 +36,9 @@ export const manifest: Manifest = {
   news: {
     placement: () => ({ atOnce: [keys.placements.all, keys.placements.allRounds] }),
     telemetry: () => ({ paced: [keys.placements.allParts, keys.placements.allRounds] }),
+    /** Somebody has stopped or resumed it. */
+    adaptation: () => ({ atOnce: [keys.adaptation.all] }),
+    decision: () => ({ paced: [keys.adaptation.all] }),
     execution: () => ({
       paced: [keys.placements.allParts, keys.placements.allRounds, keys.adaptation.all],
     }),
