@@ -33,14 +33,12 @@ class ExceedsContract(Exception):
 
 def rows_locked(system: System, flow: str) -> list[Setting]:
     """Return the settings of every part of the flow, locked until the transaction ends."""
-    rows = Setting.objects.select_for_update().filter(system=system, kind=BUCKET, target__flow=flow)
-    known: set[int] = set()
+    rows = Setting.objects.filter(system=system, kind=BUCKET, target__flow=flow)
     while True:
+        found = list(rows.select_for_update().order_by("id"))
         # Who adds a part holds the locks of the others: a second look sees what it has added.
-        found = list(rows.order_by("id"))
-        if {row.pk for row in found} == known:
+        if {row.pk for row in found} == set(rows.order_by().values_list("pk", flat=True)):
             return found
-        known = {row.pk for row in found}
 
 
 def entry_of(row: Setting) -> Entry:

@@ -127,6 +127,7 @@ class TestStopping:
         assert shifted.rates() == dict.fromkeys("abc", 10.0)
         shifted.order({**ORDER, "window_s": 8.0})
         shifted.later(60)
+        shifted.measure(a=24.0, b=3.0, c=3.0)
         shifted.follow()
         assert shifted.rates()["a"] > 15.0
 
