@@ -1,11 +1,12 @@
 """Parts follow the traffic: smaller ones are confirmed before others grow, whatever happens in
 between, and people stop it."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.accounts.domain.roles import Role
@@ -18,7 +19,7 @@ from apps.executions.services.restored import restored_adopt
 from apps.telemetry.models import Agent, Sample
 from apps.telemetry.services import agent_revoke
 from tests.apps.adaptation.conftest import CONTRACT, NOTHING, ORDER, PART, Estuary
-from tests.factories.fleet import start
+from tests.factories.fleet import make_harbour, start
 from tests.factories.plans import make_policy
 from weir.model.plan import Action
 
@@ -414,7 +415,7 @@ def test_a_clock_that_is_set_back_holds_nothing_up(estuary, state):
 
 def test_what_is_not_purged_yet_does_not_wait(estuary):
     """Agents of before say of a reliable flow only what is in the broker."""
-    estuary.measure(a=9.9, b=9.9, c=9.9)
+    estuary.measure(a=5.0, b=5.0, c=5.0)
     for sample in Sample.objects.filter(broker=estuary.harbour.brokers["a"]):
         entry = sample.payload["flows"]["tides"]
         del entry["work_peak"]
@@ -422,6 +423,27 @@ def test_what_is_not_purged_yet_does_not_wait(estuary):
         sample.save()
     estuary.follow(2)
     assert not Decision.objects.exists()
+
+
+def test_a_decision_waits_for_no_execution_that_begins(transactional_db):
+    """It holds parts, which the execution may be about to lock."""
+    harbour = make_harbour()
+
+    def decide() -> None:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SET lock_timeout = '2s'")
+            now = timezone.now()
+            Decision.objects.create(
+                system=harbour.system, flow="tides", at=now, cause="shift", actions=[]
+            )
+        finally:
+            connection.close()
+
+    target = {"flow": "tides"}
+    with transaction.atomic(), ThreadPoolExecutor() as other:
+        start(harbour.system, [Action(kind="adapt_parts", target=target, before=None, after=ORDER)])
+        other.submit(decide).result()
 
 
 def test_old_decisions_are_forgotten(estuary):
