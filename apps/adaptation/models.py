@@ -16,7 +16,7 @@ KEEP_DECISIONS = 200
 class Adaptation(models.Model):
     """Store that a person stopped the adaptation of a flow's parts, or let it go on.
 
-    A stop holds for the order that is in force when it is given: a later one begins anew.
+    A stop holds, whatever plans bring, until somebody resumes or the order has ended for good.
     """
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="adaptations")

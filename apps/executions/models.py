@@ -73,6 +73,16 @@ class Setting(models.Model):
 
     class Meta:
         ordering = ["id"]
+        indexes = [
+            # What adaptation looks for twice a second, in all systems.
+            models.Index(
+                fields=["kind", "system"],
+                condition=Q(controlled__isnull=False)
+                | Q(may_hold__isnull=False)
+                | Q(kind="adapt_parts", in_force__isnull=False),
+                name="setting_that_adapts",
+            )
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["system", "kind", "target_key"], name="setting_once_per_target"

@@ -55,7 +55,6 @@ class PartMoveSerializer(serializers.Serializer[Any]):
     """Describe how one decision changes one broker's part."""
 
     broker = serializers.CharField()
-    title = serializers.CharField()
     before = PartSizesSerializer()
     after = PartSizesSerializer()
 
@@ -98,7 +97,7 @@ class AdaptationSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="Kept whatever moves; null: no part is enforced."
     )
     parts = AdaptedPartSerializer(many=True)
-    decisions = AdaptationDecisionSerializer(many=True, help_text="The newest first, 50 at most.")
+    decisions = AdaptationDecisionSerializer(many=True, help_text="The newest first, 20 at most.")
     allowed_commands = serializers.ListField(
         child=serializers.ChoiceField(choices=ADAPTATION_COMMANDS)
     )

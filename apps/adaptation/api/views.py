@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.api.permissions import actor_of
+from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
 from apps.adaptation.api.serializers import AdaptationNoteSerializer, AdaptationSerializer
 from apps.adaptation.selectors.standing import standing_of
@@ -21,8 +21,8 @@ def _topic(id: Any) -> Topic:
     return get_object_or_404(Topic.objects.select_related("system"), public_id=id)
 
 
-def _answer(topic: Topic) -> Response:
-    return Response(AdaptationSerializer(standing_of(topic)).data)
+def _answer(request: Request, topic: Topic) -> Response:
+    return Response(AdaptationSerializer(standing_of(topic, granted(request))).data)
 
 
 def _command(request: Request, id: Any, command: Callable[..., None]) -> Response:
@@ -30,7 +30,7 @@ def _command(request: Request, id: Any, command: Callable[..., None]) -> Respons
     form = AdaptationNoteSerializer(data=request.data)
     form.is_valid(raise_exception=True)
     command(topic=topic, actor=actor_of(request), **form.validated_data)
-    return _answer(topic)
+    return _answer(request, topic)
 
 
 class AdaptationView(APIView):
@@ -41,7 +41,7 @@ class AdaptationView(APIView):
     @extend_schema(operation_id="topics_adaptation_retrieve", responses=AdaptationSerializer)
     def get(self, request: Request, id: Any) -> Response:
         """Return how the parts of the topic's bucket follow its traffic, and the decisions."""
-        return _answer(_topic(id))
+        return _answer(request, _topic(id))
 
 
 class AdaptationStopView(APIView):

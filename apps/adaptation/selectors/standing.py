@@ -1,17 +1,19 @@
 """Read how adaptations stand: what holds them, and what has been decided."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
 
+from apps.accounts.domain.roles import Permission
 from apps.adaptation.domain import sentences
+from apps.adaptation.domain.times import GIVE_UP, is_within, measures_first_s
 from apps.adaptation.models import Decision
-from apps.adaptation.selectors.history import History, history_of, mean
-from apps.adaptation.selectors.orders import Order, order_in_force
-from apps.catalog.models import Topic
+from apps.adaptation.selectors.history import History, mean, measurements
+from apps.adaptation.selectors.orders import Order, changed_at, order_in_force
+from apps.catalog.models import Delivery, Topic
 from apps.executions.models import ACTIVE_NAMES, Execution, Setting
 from apps.executions.services.adapted_parts import FlowParts
 from apps.executions.services.restored import restored_text
@@ -19,12 +21,11 @@ from apps.policies.domain.windows import WindowState, window_state
 from apps.policies.selectors import terms_for
 from apps.systems.models import System
 from apps.telemetry.selectors import agents_of
-from weir.actions import title
 from weir.actions.set_bucket import KIND as BUCKET
-from weir.model.plan import Action
+from weir.placement import ledger
 from weir.placement.adaptation import Params
 
-SHOWN_DECISIONS = 50
+SHOWN_DECISIONS = 20
 WITHOUT_ORDER_S = 10.0
 """The window of what is shown while no order names one."""
 
@@ -42,12 +43,21 @@ class Surroundings:
     """Why no documents are sent; empty when they are."""
     live: frozenset[str]
     """Brokers whose agents hold their lease."""
+    topics: Mapping[str, str]
+    """Of the flows concerned those that the model still has -> their delivery."""
+
+    @property
+    def reliable(self) -> frozenset[str]:
+        """Return the topics whose messages stay in the broker until they have passed."""
+        kept = Delivery.RELIABLE
+        return frozenset(name for name, delivery in self.topics.items() if delivery == kept)
 
 
-def surroundings_of(system: System) -> Surroundings:
-    """Return what concerns every adaptation of the system now."""
+def surroundings_of(system: System, flows: Collection[str]) -> Surroundings:
+    """Return what concerns the adaptations of these flows of the system now."""
     now = timezone.now()
     live = agents_of(system).filter(lease_until__gt=now)
+    topics = Topic.objects.filter(system=system, name__in=list(flows))
     return Surroundings(
         system=system,
         now=now,
@@ -55,17 +65,27 @@ def surroundings_of(system: System) -> Surroundings:
         execution=Execution.objects.filter(system=system, state__in=ACTIVE_NAMES).first(),
         restored=restored_text(system),
         live=frozenset(live.values_list("broker__name", flat=True)),
+        topics=dict(topics.values_list("name", "delivery")),
     )
 
 
-def standing_of(topic: Topic) -> dict[str, Any]:
-    """Return everything that a page shows of the adaptation of the topic's parts."""
+def standing_of(topic: Topic, permissions: Collection[Permission]) -> dict[str, Any]:
+    """Return everything that a page shows of the adaptation of the topic's parts, and what who has
+    these permissions may do."""
     system, flow = topic.system, topic.name
-    around, order = surroundings_of(system), order_in_force(system, flow)
+    around, order = surroundings_of(system, [flow]), order_in_force(system, flow)
     rows = Setting.objects.filter(system=system, kind=BUCKET, target__flow=flow).order_by("id")
     parts = FlowParts(flow, rows)
     window_s = order.params.window_s if order else WITHOUT_ORDER_S
-    history = history_of(system, flow, window_s=window_s, now=around.now)
+    measured = measurements(
+        system,
+        [flow],
+        brokers=parts.enforced.keys(),
+        window_s=window_s,
+        now=around.now,
+        reliable=around.reliable,
+    )
+    history = measured.of(flow, window_s=window_s, now=around.now)
     decisions = list(Decision.objects.filter(system=system, flow=flow)[:SHOWN_DECISIONS])
     state, because = _state(order, parts, around, history, decisions)
     params: Params | None = order.params if order else None
@@ -84,7 +104,11 @@ def standing_of(topic: Topic) -> dict[str, Any]:
         "contract": contract and {"token_rate_per_s": contract.rate_per_s, "bucket": contract.size},
         "parts": _parts(parts, around, history),
         "decisions": [_decision(row) for row in decisions],
-        "allowed_commands": {"off": [], "stopped": ["resume"]}.get(state, ["stop"]),
+        "allowed_commands": (
+            {"off": [], "stopped": ["resume"]}.get(state, ["stop"])
+            if Permission.EXECUTE_PLAN in permissions
+            else []
+        ),
     }
 
 
@@ -105,10 +129,16 @@ def _state(
     holds = why_held(order, parts, around, history)
     if holds:
         return "held", holds
-    silent = sorted(
-        b for b in parts.enforced.keys() & order.brokers if is_silent(b, around, history)
+    seconds = measures_first_s(
+        changed_at(around.system, [parts.flow])[parts.flow], around.now, order.params.window_s
     )
-    return "running", sentences.silent_text(silent) if silent else ""
+    if seconds:
+        return "running", sentences.measures_first_text(seconds)
+    brokers = parts.enforced.keys() & order.brokers
+    silent = sorted(b for b in brokers if is_silent(b, around, history))
+    late = sorted(b for b in brokers if b not in silent and is_late(parts.rows[b], around.now))
+    texts = (silent and sentences.silent_text(silent), late and sentences.late_text(late))
+    return "running", " ".join(text for text in texts if text)
 
 
 def why_held(order: Order, parts: FlowParts, around: Surroundings, history: History) -> str:
@@ -122,6 +152,19 @@ def why_held(order: Order, parts: FlowParts, around: Surroundings, history: Hist
     brokers = parts.enforced.keys() & order.brokers
     if not brokers:
         return sentences.NO_PARTS
+    if len(brokers) == 1:
+        return sentences.alone_text(*brokers)
+    if not parts.are_settled:
+        return sentences.UNSETTLED
+    entries = parts.entries
+    if not ledger.within((entry.most for entry in entries.values()), parts.contract):
+        return sentences.exceeding_text(
+            sorted(
+                broker
+                for broker, entry in entries.items()
+                if ledger.larger(entry.most, entry.ordinary) != entry.ordinary
+            )
+        )
     if all(is_silent(broker, around, history) for broker in brokers):
         return sentences.NOBODY_REPORTS
     return ""
@@ -130,6 +173,11 @@ def why_held(order: Order, parts: FlowParts, around: Surroundings, history: Hist
 def is_silent(broker: str, around: Surroundings, history: History) -> bool:
     """Return whether the broker's agent holds no lease, or sent no sample in the window."""
     return broker not in around.live or broker not in history
+
+
+def is_late(row: Setting, now: datetime) -> bool:
+    """Return whether the broker should have confirmed what is asked long ago."""
+    return row.may_hold is not None and not is_within(row.updated_at, now, GIVE_UP)
 
 
 def _parts(parts: FlowParts, around: Surroundings, history: History) -> list[dict[str, Any]]:
@@ -162,7 +210,6 @@ def _decision(row: Decision) -> dict[str, Any]:
         "moves": [
             {
                 "broker": plain["target"]["broker"],
-                "title": title(Action(**plain)),
                 "before": _sizes(plain["before"]),
                 "after": _sizes(plain["after"]),
             }

@@ -3,6 +3,8 @@
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
+from django.db.models.fields.json import KT
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -12,6 +14,8 @@ from apps.audit.services import record
 from apps.catalog.models import Topic
 from apps.common.errors import Conflict
 from apps.common.events import publish
+from apps.executions.models import ACTIVE_NAMES, Execution, Setting
+from weir.actions.adapt_parts import KIND as ORDER
 
 
 @transaction.atomic
@@ -47,6 +51,18 @@ def adaptation_resume(*, topic: Topic, actor: User, note: str = "") -> None:
     _record(topic, actor, "resume_adaptation", row.note)
 
 
+def stops_end() -> None:
+    """End stops of orders that have ended; one that a plan under way has ended may come back."""
+    orders = Setting.objects.annotate(flow=KT("target__flow")).filter(
+        system=OuterRef("system"), kind=ORDER, in_force__isnull=False, flow=OuterRef("flow")
+    )
+    under_way = Execution.objects.filter(system=OuterRef("system"), state__in=ACTIVE_NAMES)
+    stopped = Adaptation.objects.filter(stopped_at__isnull=False)
+    stopped.filter(~Exists(orders), ~Exists(under_way)).update(
+        stopped_at=None, stopped_by=None, stopped_by_name="", note=""
+    )
+
+
 def _locked(topic: Topic) -> tuple[Adaptation, Order]:
     row, _ = Adaptation.objects.get_or_create(system=topic.system, flow=topic.name)
     row = Adaptation.objects.select_for_update().get(pk=row.pk)
@@ -70,5 +86,6 @@ def _record(topic: Topic, actor: User, action: str, note: str) -> None:
         system_id=topic.system.public_id,
         reason=note[:500],
     )
+    # It wakes the loops; what they decide does not (`decision`).
     event: dict[str, Any] = {"system": topic.system.public_id, "topic": topic.name}
     publish("adaptation", **event)

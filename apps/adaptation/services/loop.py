@@ -14,38 +14,42 @@ keeps decisions from beginning. Who stops an adaptation wants the approved parts
 import logging
 import math
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, transaction
-from django.db.models import Q
+from django.utils import timezone
 
 from apps.adaptation.domain import sentences
+from apps.adaptation.domain.times import GIVE_UP, is_within
 from apps.adaptation.models import (
     KEEP_DECISIONS,
     UNDER_WAY_NAMES,
     Decision,
     DecisionCause,
 )
-from apps.adaptation.selectors.history import History, history_of, mean
-from apps.adaptation.selectors.orders import Order, changed_at, order_in_force
-from apps.adaptation.selectors.standing import (
-    Surroundings,
-    is_silent,
-    surroundings_of,
+from apps.adaptation.selectors.history import History, Measurements, measurements
+from apps.adaptation.selectors.orders import (
+    Concern,
+    Order,
+    changed_at,
+    concerns,
+    order_in_force,
+    order_of,
 )
+from apps.adaptation.selectors.standing import surroundings_of
+from apps.adaptation.services.commands import stops_end
+from apps.adaptation.services.decide import proposal
 from apps.common.events import publish
 from apps.common.locks import lock_try
 from apps.executions.models import Setting
 from apps.executions.services.adapted_parts import FlowParts, value_of
 from apps.systems.models import System
-from weir.actions.adapt_parts import KIND as ORDER
 from weir.actions.set_bucket import KIND as BUCKET
 from weir.lifecycle.adaptations import DECISIONS, DecisionCommand, DecisionState
 from weir.placement import ledger
-from weir.placement.adaptation import Adapted, Cause, adapted
 from weir.placement.handover import Part
 
 logger = logging.getLogger(__name__)
@@ -53,33 +57,25 @@ logger = logging.getLogger(__name__)
 LOCK = "weirpart"
 """The key of the advisory lock: one coordinator of many decides."""
 
-SETTLES = timedelta(seconds=3)
-"""How long publishers take to log in where a plan has let them in; what came before that says
-nothing of the traffic that follows."""
-
-ENOUGH_S = 5.0
-"""The history without which nothing is decided, at most."""
-
-GIVE_UP = timedelta(seconds=5)
-"""How long a decision waits for a broker to confirm."""
-
 _looked: dict[tuple[int, str], float] = {}
 """When this process last asked the kernel about a flow. Only the pace depends on it."""
 
 
 def adaptation_tick() -> int:
     """Do what follows now for every flow whose parts move, or have moved. Returns for how many."""
-    flows = _concerned()
+    stops_end()
+    flows = concerns()
     if not flows or not lock_try(LOCK):
         return 0
     count = 0
     for system in System.objects.filter(pk__in=flows).order_by("pk"):
-        around: Surroundings | None = None
-        for flow in sorted(flows[system.pk]):
+        turn = _Turn(system, flows[system.pk])
+        if turn.around.restored:
+            # What agents have obeyed is unknown here.
+            continue
+        for flow in sorted(turn.concerns):
             try:
-                around = around or surroundings_of(system)
-                flow_advance(around, flow)
-                count += 1
+                count += turn.take(flow)
             except (OperationalError, InterfaceError):
                 raise
             except Exception:
@@ -88,46 +84,131 @@ def adaptation_tick() -> int:
     return count
 
 
-def _concerned() -> dict[int, set[str]]:
-    moved = Q(controlled__isnull=False) | Q(may_hold__isnull=False)
-    rows = Setting.objects.filter(
-        Q(kind=ORDER, in_force__isnull=False) | Q(moved, kind=BUCKET)
-    ).values_list("system", "target__flow")
-    open_decisions = Decision.objects.filter(state__in=UNDER_WAY_NAMES).values_list(
-        "system", "flow"
-    )
-    flows: dict[int, set[str]] = defaultdict(set)
-    for system, flow in (*rows, *open_decisions):
-        flows[system].add(flow)
-    return flows
+class _Turn:
+    """Hold what flows of a system share in one turn of the loop: most of them stay as they are,
+    and nothing of those is locked."""
+
+    def __init__(self, system: System, flows: Mapping[str, Concern]) -> None:
+        self.system = system
+        self.concerns = flows
+        self.around = surroundings_of(system, flows)
+
+    def take(self, flow: str) -> bool:
+        """Do what follows now for the parts of one flow. False: it is not its time."""
+        if self._is_under_way(self.concerns[flow]):
+            self.advance(flow)
+        elif not self._is_time(flow):
+            return False
+        elif self._may_decide(flow):
+            self.advance(flow, decides=True)
+        return True
+
+    def advance(self, flow: str, *, decides: bool = False) -> None:
+        """Do everything that follows now for the parts of one flow, in one transaction."""
+        with transaction.atomic():
+            step = _Step(self, flow, decides=decides)
+            step.advance()
+            step.parts.save(self.system)
+
+    def _is_under_way(self, concern: Concern) -> bool:
+        """Return whether something goes on, or has to return, whatever the period."""
+        rests = concern.value is not None and not concern.is_stopped
+        returns = not rests or self.around.execution is not None
+        return concern.is_open or (concern.has_moved and returns)
+
+    def _is_time(self, flow: str) -> bool:
+        key, concern = (self.system.pk, flow), self.concerns[flow]
+        if concern.value is None or concern.is_stopped:
+            return False
+        period_s = 0.9 * float(concern.value.get("period_s", 1.0))
+        last_at, period = concern.last_at, timedelta(seconds=period_s)
+        if last_at is not None and is_within(last_at, timezone.now(), period):
+            return False
+        if time.monotonic() - _looked.get(key, -math.inf) < period_s:
+            return False
+        _looked[key] = time.monotonic()
+        return True
+
+    def _may_decide(self, flow: str) -> bool:
+        """Return whether the locks are worth while: something moves as it is without them."""
+        parts, concern = self._parts.get(flow), self.concerns[flow]
+        if parts is None or concern.value is None:
+            return False
+        if flow not in self.around.topics or not parts.are_settled or parts.unconfirmed:
+            return True
+        within = ledger.within((entry.most for entry in parts.entries.values()), parts.contract)
+        order, now = order_of(concern.value, concern.since), timezone.now()
+        return not within or None is not proposal(
+            parts,
+            order,
+            self.history(flow, order, now),
+            self.around,
+            changed_at=self.changed_at(flow),
+            drains=concern.drains,
+            now=now,
+        )
+
+    def history(self, flow: str, order: Order, now: datetime) -> History:
+        """Return what was measured of the flow in the window of its order."""
+        return self._measurements.of(flow, window_s=order.params.window_s, now=now)
+
+    def changed_at(self, flow: str) -> datetime:
+        """Return when a plan last changed something of the flow."""
+        return self._changed_at[flow]
+
+    @cached_property
+    def _flows(self) -> list[str]:
+        return [flow for flow, concern in self.concerns.items() if concern.value is not None]
+
+    @cached_property
+    def _parts(self) -> dict[str, FlowParts]:
+        rows: dict[str, list[Setting]] = {}
+        for row in Setting.objects.filter(
+            system=self.system, kind=BUCKET, target__flow__in=self._flows
+        ).order_by("id"):
+            rows.setdefault(row.target["flow"], []).append(row)
+        return {flow: FlowParts(flow, mine) for flow, mine in rows.items()}
+
+    @cached_property
+    def _changed_at(self) -> dict[str, datetime]:
+        return changed_at(self.system, self._flows)
+
+    @cached_property
+    def _measurements(self) -> Measurements:
+        values = [concern.value for concern in self.concerns.values() if concern.value is not None]
+        return measurements(
+            self.system,
+            self._flows,
+            brokers={broker for value in values for broker in value.get("brokers", ())},
+            window_s=max(_number(value.get("window_s")) for value in values),
+            now=timezone.now(),
+            reliable=self.around.reliable,
+        )
 
 
-def flow_advance(around: Surroundings, flow: str) -> None:
-    """Do everything that follows now for the parts of one flow, in one transaction."""
-    if around.restored:
-        # What agents have obeyed is unknown here.
-        return
-    with transaction.atomic():
-        step = _Step(around, flow)
-        step.advance()
-        step.parts.save(around.system)
+def _number(value: Any) -> float:
+    """Return a number of an order; 0 for anything else, which shows where it is used."""
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 class _Step:
     """Hold the parts of a flow, locked, with its order and the decision under way."""
 
-    def __init__(self, around: Surroundings, flow: str) -> None:
-        self.around = around
-        self.system = around.system
+    def __init__(self, turn: _Turn, flow: str, *, decides: bool) -> None:
+        self.turn = turn
+        self.around = turn.around
+        self.system = turn.system
         self.flow = flow
+        self.decides = decides
+        self.now = timezone.now()
         self.parts = FlowParts.locked(self.system, flow)
         self.parts.settle(self.system)
         self.order = order_in_force(self.system, flow)
-        self.decision = (
-            Decision.objects.select_for_update()
-            .filter(system=self.system, flow=flow, state__in=UNDER_WAY_NAMES)
-            .first()
-        )
+        rows = Decision.objects.select_for_update().filter(system=self.system, flow=flow)
+        self.last = rows.first()
+        """The newest decision: no other can be under way."""
+        is_open = self.last is not None and self.last.state in UNDER_WAY_NAMES
+        self.decision = self.last if is_open else None
 
     def advance(self) -> None:
         """Return parts to those in force where they have to, else go on, else decide anew."""
@@ -138,7 +219,7 @@ class _Step:
             self._restore(why)
         elif decision is not None:
             self._go_on(decision)
-        elif self.order is not None:
+        elif self.order is not None and self.decides:
             self._decide(self.order)
 
     # --- back to what is in force
@@ -149,6 +230,9 @@ class _Step:
             return sentences.busy_text(str(self.around.execution))
         if order is None:
             return sentences.ENDED
+        if self.flow not in self.around.topics:
+            # Its page is gone, and with it whoever could stop this.
+            return sentences.NO_TOPIC
         if order.stop is not None:
             return sentences.stopped_text(order.stop.stopped_by_name)
         if not parts.have_moved:
@@ -194,7 +278,7 @@ class _Step:
 
     def _wait(self, decision: Decision) -> None:
         """Say for whom parts wait that return, once that takes long."""
-        if self.around.now - decision.at < GIVE_UP:
+        if is_within(decision.at, self.now, GIVE_UP):
             return
         holding = sorted(
             broker
@@ -225,7 +309,7 @@ class _Step:
         elif ledger.fits(entries, after, self.parts.contract):
             self.parts.ask(after)
             self._grow(decision)
-        elif self.around.now - decision.at >= GIVE_UP:
+        elif not is_within(decision.at, self.now, GIVE_UP):
             smaller = sorted(b for b in self.parts.unconfirmed if b in moves)
             because = self._unconfirmed(smaller or self.parts.unconfirmed, "smaller")
             self._end(decision, DecisionCommand.GIVE_UP, because)
@@ -238,7 +322,7 @@ class _Step:
         since = decision.shrunk_at or decision.at
         if not waiting:
             self._end(decision, DecisionCommand.CONFIRM, "")
-        elif self.around.now - since >= GIVE_UP:
+        elif not is_within(since, self.now, GIVE_UP):
             # Nothing is unsafe about a larger part that is confirmed late.
             because = self._unconfirmed(waiting, "new")
             self._end(decision, DecisionCommand.GIVE_UP, because)
@@ -250,67 +334,20 @@ class _Step:
     # --- a new decision
 
     def _decide(self, order: Order) -> None:
-        parts, around = self.parts, self.around
-        last = Decision.objects.filter(system=self.system, flow=self.flow).first()
-        if not self._is_time(order, last) or not parts.are_settled:
-            return
-        since = changed_at(self.system, self.flow) + SETTLES
-        if around.now - since < timedelta(seconds=min(ENOUGH_S, order.params.window_s)):
-            return
-        history = history_of(self.system, self.flow, window_s=order.params.window_s, now=around.now)
-        entries, contract = parts.entries, parts.contract
-        if not ledger.within((entry.most for entry in entries.values()), contract):
-            # An execution that failed has left more with a broker than is in force there.
-            return
-        brokers = sorted(parts.enforced.keys() & order.brokers)
-        moving = [broker for broker in brokers if not is_silent(broker, around, history)]
-        frozen = ledger.total(e.most for b, e in entries.items() if b not in moving)
-        rest = Part(
-            rate_per_s=contract.rate_per_s - frozen.rate_per_s, size=contract.size - frozen.size
+        moved = proposal(
+            self.parts,
+            order,
+            self.turn.history(self.flow, order, self.now),
+            self.around,
+            changed_at=self.turn.changed_at(self.flow),
+            drains=self.last is not None and self.last.drains,
+            now=self.now,
         )
-        now = {broker: entries[broker].asked for broker in moving}
-        is_whole = ledger.within([rest], ledger.total(now.values()))
-        if not moving or (is_whole and not around.window.open):
+        if moved is None:
             return
-        whole = ledger.made_whole(now, rest)
-        if around.window.open:
-            looks = {
-                broker: [look.interval for look in history[broker] if look.at > since]
-                for broker in moving
-            }
-            drains = last is not None and last.drains
-            result = adapted(whole, looks, params=order.params, drains=drains)
-        else:
-            # What was shrunk for a decision that was given up is enlarged again.
-            result = Adapted(parts=whole, cause=Cause.STEADY)
-        after = ledger.made_whole(result.parts, rest)
-        if not all(0 < part.rate_per_s < math.inf > part.size > 0 for part in after.values()):
-            raise ValueError(f"parts of {self.flow} that let nothing in, or everything: {after}")
-        moves = {
-            broker: (now[broker], after[broker])
-            for broker in moving
-            if after[broker] != now[broker]
-        }
-        if not moves:
-            return
-        if result.cause is Cause.STEADY:
-            cause = DecisionCause.SHIFT
-            sentence = sentences.shared_anew_text([b for b in brokers if b not in moving])
-        else:
-            cause = DecisionCause(result.cause.value)
-            sentence = sentences.moved_text(cause, result.brokers, now, after)
-        measured = {broker: _measured(history, broker) for broker in moving}
-        self._begin(cause, sentence, moves, measured, drains=result.drains)
-        parts.ask(ledger.shrunk(entries, {broker: then for broker, (_, then) in moves.items()}))
-
-    def _is_time(self, order: Order, last: Decision | None) -> bool:
-        key, period_s = (self.system.pk, self.flow), order.params.period_s
-        if last is not None and self.around.now - last.at < timedelta(seconds=0.9 * period_s):
-            return False
-        if time.monotonic() - _looked.get(key, -math.inf) < 0.9 * period_s:
-            return False
-        _looked[key] = time.monotonic()
-        return True
+        self._begin(moved.cause, moved.sentence, moved.moves, moved.measured, drains=moved.drains)
+        after = {broker: then for broker, (_, then) in moved.moves.items()}
+        self.parts.ask(ledger.shrunk(self.parts.entries, after))
 
     # --- rows
 
@@ -326,7 +363,7 @@ class _Step:
         row = Decision.objects.create(
             system=self.system,
             flow=self.flow,
-            at=self.around.now,
+            at=self.now,
             cause=cause,
             sentence=sentence,
             actions=[
@@ -350,7 +387,7 @@ class _Step:
 
     def _grow(self, decision: Decision) -> None:
         self._move(decision, DecisionCommand.GROW)
-        decision.shrunk_at, decision.because = self.around.now, ""
+        decision.shrunk_at, decision.because = self.now, ""
         decision.save(update_fields=["state", "shrunk_at", "because"])
         self._publish()
 
@@ -360,12 +397,13 @@ class _Step:
     def _end(self, decision: Decision, command: DecisionCommand, because: str) -> None:
         self._move(decision, command)
         decision.because = because
-        decision.ended_at = self.around.now
+        decision.ended_at = self.now
         decision.save(update_fields=["state", "because", "ended_at"])
         self._publish()
 
     def _publish(self) -> None:
-        publish("adaptation", system=self.system.public_id, topic=self.flow)
+        # Of a kind that wakes no loop (see `manage.py coordinate`).
+        publish("decision", system=self.system.public_id, topic=self.flow)
 
 
 def _moves(decision: Decision) -> dict[str, tuple[Part, Part]]:
@@ -377,12 +415,3 @@ def _moves(decision: Decision) -> dict[str, tuple[Part, Part]]:
 
 def _part(value: Mapping[str, Any]) -> Part:
     return Part(rate_per_s=value["rate_per_s"], size=value["size"])
-
-
-def _measured(history: History, broker: str) -> dict[str, float | None]:
-    looks = history[broker]
-    return {
-        "offered_per_s": mean(looks, "offered_per_s"),
-        "waiting": looks[-1].waiting if looks else None,
-        "work_peak": max((look.work_peak for look in looks), default=None),
-    }

@@ -34,4 +34,17 @@ class Migration(migrations.Migration):
                 name="setting_controlled_only_of_something",
             ),
         ),
+        migrations.AddIndex(
+            model_name="setting",
+            index=models.Index(
+                condition=models.Q(
+                    ("controlled__isnull", False),
+                    ("may_hold__isnull", False),
+                    models.Q(("in_force__isnull", False), ("kind", "adapt_parts")),
+                    _connector="OR",
+                ),
+                fields=["kind", "system"],
+                name="setting_that_adapts",
+            ),
+        ),
     ]

@@ -12,8 +12,6 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from django.utils import timezone
-
 from apps.common.events import publish
 from apps.executions.models import Setting
 from apps.executions.services.documents import bucket_of, revision_bump
@@ -35,14 +33,12 @@ class ExceedsContract(Exception):
 
 def rows_locked(system: System, flow: str) -> list[Setting]:
     """Return the settings of every part of the flow, locked until the transaction ends."""
-    rows = Setting.objects.select_for_update().filter(system=system, kind=BUCKET, target__flow=flow)
-    known: set[int] = set()
+    rows = Setting.objects.filter(system=system, kind=BUCKET, target__flow=flow)
     while True:
+        found = list(rows.select_for_update().order_by("id"))
         # Who adds a part holds the locks of the others: a second look sees what it has added.
-        found = list(rows.order_by("id"))
-        if {row.pk for row in found} == known:
+        if {row.pk for row in found} == set(rows.order_by().values_list("pk", flat=True)):
             return found
-        known = {row.pk for row in found}
 
 
 def entry_of(row: Setting) -> Entry:
@@ -272,10 +268,14 @@ class FlowParts:
         if self.are_asked_anew:
             self.take_number(revision_bump(system))
             publish("document", system=system.public_id)
-        for row in self._settled.values():
-            row.updated_at = timezone.now()
         if self._settled:
-            Setting.objects.bulk_update(self._settled.values(), COLUMNS)
+            # All rows are there, and locked: far cheaper than a CASE for each row and column.
+            Setting.objects.bulk_create(
+                self._settled.values(),
+                update_conflicts=True,
+                unique_fields=["system", "kind", "target_key"],
+                update_fields=COLUMNS,
+            )
         self._settled = {}
 
 

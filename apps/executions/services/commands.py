@@ -92,8 +92,10 @@ def execution_start(
     further steps.
     """
     _check(steps)
-    # The system's row serialises starts, so that the number and the refusal are certain.
-    locked = System.objects.select_for_update().get(pk=system.pk)
+    # The system's row serialises starts, so that the number and the refusal are certain. Without
+    # its key: who holds parts and writes a row of the system (adaptation) must not wait for who
+    # holds the system and wants parts.
+    locked = System.objects.select_for_update(no_key=True).get(pk=system.pk)
     restored = restored_text(locked)
     if restored:
         raise Conflict("database_restored", restored)

@@ -19,6 +19,7 @@ from apps.executions.services.documents import action_view
 from apps.executions.services.settings import asks_of, failure, shows
 from apps.telemetry.selectors import agents_of, removed_brokers
 from weir import actions as kinds
+from weir.actions.adapt_parts import KIND as ORDER
 from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.set_bucket import KIND as BUCKET
 from weir.coordination.views import ActionView, Direction, ExecutionView, Protocol, StepView
@@ -200,10 +201,11 @@ def _action(
     wanted = row.before if row.state == ActionState.ABORTING else row.after
     if view.protocol is Protocol.SETTING:
         # Where no agent is enrolled (any more), nobody has to say that nothing is enforced there.
+        # An order asks nothing of a broker that leaves it: a silent one must not keep it in force.
         awaited = frozenset(
             broker
             for broker in kinds.brokers(row.action)
-            if broker in agents or asks_of(row.action, wanted, broker)
+            if asks_of(row.action, wanted, broker) or (broker in agents and row.kind != ORDER)
         )
         awaited |= lists.others.get(row.pk, frozenset()) & set(agents)
     # What an agent saw by an older document proves nothing, whenever it arrives: meanwhile it may

@@ -17,7 +17,7 @@ from apps.executions.models import Revision
 from apps.executions.services.adapted_parts import every_part_locked, parts_doubt
 from apps.executions.services.documents import revision_bump
 from apps.systems.models import System
-from apps.telemetry.selectors import agents_ahead
+from apps.telemetry.selectors import agents_ahead, agents_of
 from apps.telemetry.services import agents_adopt
 
 
@@ -44,8 +44,8 @@ def restored_adopt(*, system: System, actor: User, reason: str) -> int:
 
     Raises Conflict when no agent has obeyed more than it knows.
     """
-    # The system's row serialises this with the start of executions.
-    locked = System.objects.select_for_update().get(pk=system.pk)
+    # The system's row serialises this with the start of executions; without its key, as there.
+    locked = System.objects.select_for_update(no_key=True).get(pk=system.pk)
     before = Revision.objects.filter(system=locked).values_list("number", flat=True).first() or 0
     largest = agents_adopt(system=locked)
     if not largest:
@@ -54,7 +54,9 @@ def restored_adopt(*, system: System, actor: User, reason: str) -> int:
             f"No agent of {locked} has obeyed a document that this database does not know; there "
             "is nothing to adopt.",
         )
-    parts = every_part_locked(locked)
+    # Where no agent is enrolled, nobody would ever end the doubt.
+    enrolled = set(agents_of(locked).values_list("broker__name", flat=True))
+    parts = [row for row in every_part_locked(locked) if row.target["broker"] in enrolled]
     number = revision_bump(locked, above=largest)
     parts_doubt(parts, number)
     record(

@@ -373,8 +373,8 @@ def order_reasons(
         )
     if stopped_by:
         sentences.append(
-            f"The adaptation of the parts of {flow} was stopped by {stopped_by}; with this plan it "
-            "begins anew."
+            f"The adaptation of the parts of {flow} was stopped by {stopped_by} and stays so until "
+            "an operator resumes it."
         )
     sentences.append(
         f"From the last step on the control plane moves rate and size between the parts of {flow} "

@@ -15,8 +15,11 @@ from apps.systems.models import Entity, System
 
 
 def lock(system: System) -> System:
-    """Lock the system's row, so that edits of one system happen one after another."""
-    return System.objects.select_for_update().get(pk=system.pk)
+    """Lock the system's row, so that edits of one system happen one after another.
+
+    Without its key: who holds other rows, and only refers to the system, need not wait for it.
+    """
+    return System.objects.select_for_update(no_key=True).get(pk=system.pk)
 
 
 _in_one_edit: ContextVar[set[int] | None] = ContextVar("in_one_edit", default=None)

@@ -4294,7 +4294,7 @@ export interface components {
             /** @description Kept whatever moves; null: no part is enforced. */
             contract: components["schemas"]["BucketContract"] | null;
             parts: components["schemas"]["AdaptedPart"][];
-            /** @description The newest first, 50 at most. */
+            /** @description The newest first, 20 at most. */
             decisions: components["schemas"]["AdaptationDecision"][];
             allowed_commands: components["schemas"]["AdaptationCommandEnum"][];
         };
@@ -8113,7 +8113,6 @@ export interface components {
         /** @description How one decision changes one broker's part. */
         PartMove: {
             broker: string;
-            title: string;
             before: components["schemas"]["PartSizes"];
             after: components["schemas"]["PartSizes"];
         };

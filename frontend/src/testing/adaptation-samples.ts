@@ -37,13 +37,11 @@ export const decision = (change: Partial<Decision> = {}): Decision => ({
   moves: [
     {
       broker: "q-6",
-      title: "Give market.depth at q-6 49,500 tokens/s and 21.6 tokens",
       before: { rate_per_s: 40_000, size: 17.4 },
       after: { rate_per_s: 49_500, size: 21.6 },
     },
     {
       broker: "q-8",
-      title: "Give market.depth at q-8 27,500 tokens/s and 12 tokens",
       before: { rate_per_s: 37_000, size: 16.2 },
       after: { rate_per_s: 27_500, size: 12 },
     },
@@ -79,19 +77,16 @@ export const adaptation = (change: Partial<Adaptation> = {}): Adaptation => ({
       moves: [
         {
           broker: "q-6",
-          title: "Give market.depth at q-6 40,000 tokens/s and 17.4 tokens",
           before: { rate_per_s: 36_630, size: 15.98 },
           after: { rate_per_s: 40_000, size: 17.4 },
         },
         {
           broker: "q-3",
-          title: "Give market.depth at q-3 33,000 tokens/s and 14.4 tokens",
           before: { rate_per_s: 36_630, size: 15.98 },
           after: { rate_per_s: 33_000, size: 14.4 },
         },
         {
           broker: "q-8",
-          title: "Give market.depth at q-8 37,000 tokens/s and 16.2 tokens",
           before: { rate_per_s: 36_740, size: 16.04 },
           after: { rate_per_s: 37_000, size: 16.2 },
         },

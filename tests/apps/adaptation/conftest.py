@@ -127,7 +127,7 @@ class Estuary:
     def later(self, seconds: float) -> None:
         """Let time pass for what was decided, by people and by the loop."""
         back = timedelta(seconds=seconds)
-        Setting.objects.update(changed_at=F("changed_at") - back)
+        Setting.objects.update(changed_at=F("changed_at") - back, updated_at=F("updated_at") - back)
         Adaptation.objects.update(stopped_at=F("stopped_at") - back)
         Decision.objects.update(at=F("at") - back, shrunk_at=F("shrunk_at") - back)
 

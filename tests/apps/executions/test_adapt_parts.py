@@ -61,14 +61,28 @@ def test_agents_hear_of_it_at_once_although_nothing_of_theirs_changes(harbour, a
 def test_it_is_rolled_back_from_the_middle_of_a_change(harbour, agents, admin):
     steps = [order(None, ORDER)], [order(ORDER, {**ORDER, "brokers": ["a", "c"]})]
     execution = start(harbour.system, *steps)
-    for name in "abac":
+    for name in "aba":
         agents[name].obey()
-    assert state(execution) == "running", "b is left out, and has to have heard it"
+    assert state(execution) == "running", "c has not heard it"
     assert setting().in_force == ORDER
     execution_roll_back(execution=execution, actor=admin)
-    for name in "babcab":  # what is under way ends, then the second step and the first
+    for name in "cab":  # what is under way ends, then the second step is taken back
         agents[name].obey()
-    assert state(execution) == "rolled_back"
+    assert state(execution) == "rolled_back", "nobody has to hear that the first one ends"
+    assert (setting().in_force, setting().desired) == (None, None)
+
+
+def test_a_silent_broker_keeps_no_order_in_force(harbour, agents):
+    execution = start(harbour.system, [order(None, ORDER)])
+    agents["a"].obey()
+    assert state(execution) == "running", "b is silent"
+    agents["b"].obey()
+    without = {**ORDER, "brokers": ["a"]}
+    execution = start(harbour.system, [order(ORDER, without)])
+    agents["a"].obey()
+    assert state(execution) == "succeeded", "b leaves it"
+    execution = start(harbour.system, [order(without, None)])
+    assert state(execution) == "succeeded"
     assert (setting().in_force, setting().desired) == (None, None)
 
 

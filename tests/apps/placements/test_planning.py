@@ -455,19 +455,19 @@ def test_an_order_ends_before_parts_change_and_begins_again_over_the_new_brokers
     assert [undo[0].actions[0].after, undo[-1].actions[0].after] == [None, before]
 
 
-def test_a_plan_says_whose_stop_it_ends(api, streets):
+def test_a_plan_says_whose_stop_it_leaves(api, streets):
     placement = place(streets)
     carry_out(streets, plan_of(api, placement))
     adapt(streets, *[row["broker"] for row in placement.outcome["shares"] if row["publishers"]])
-    ended = "begins anew"
+    stays = "stays so until an operator resumes it."
     longer = {**PACE, "window_s": 30.0}
-    assert ended not in " ".join(plan_of(api, placement, adaptation=longer).content.why)
+    assert stays not in " ".join(plan_of(api, placement, adaptation=longer).content.why)
     operator = make_user("tom", Role.OPERATOR)
     stop = f"/api/v1/topics/{streets.topic.public_id}/adaptation/stop"
     assert client_of(operator).post(stop, {}, format="json").status_code == 200
     why = " ".join(plan_of(api, placement, adaptation=longer).content.why)
-    assert f"was stopped by {operator.display_name}; with this plan it {ended}." in why
-    assert ended not in " ".join(plan_of(api, placement, adaptation=None).content.why)
+    assert f"was stopped by {operator.display_name} and {stays}" in why
+    assert stays not in " ".join(plan_of(api, placement, adaptation=None).content.why)
 
 
 def test_an_order_ends_first_with_null_and_goes_on_when_nothing_is_said(api, streets):

@@ -18,7 +18,8 @@ from apps.common.loops import Loop, run_loops
 
 logger = logging.getLogger(__name__)
 # What somebody did that a loop may have to follow up. Telemetry is not among it: it comes all the
-# time, and the loops that use it have their own pace.
+# time, and the loops that use it have their own pace. Nor are decisions of adaptation: they are
+# what a loop itself does, as often.
 WAKE_ON = frozenset({"execution", "plan", "policy", "system", "agent", "adaptation"})
 
 

@@ -75,7 +75,6 @@ const MOVES: Column<Move>[] = [
       <ChangeText change={sizeMove(after.size, before.size)} same="unchanged" />
     ),
   },
-  { key: "title", title: "Action", cell: (row) => row.title },
 ];
 
 function columnsOf(opener: (decision: Decision) => React.ReactNode): Column<Decision>[] {

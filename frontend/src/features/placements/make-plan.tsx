@@ -67,8 +67,8 @@ function WhatBecomesOfOrder({
     );
   return now.state === "stopped" ? (
     <Note>
-      The adaptation was stopped by {now.stopped_by || "Weir"}. If the plan changes parts, brokers
-      or these values it begins anew; else <i>Resume</i> on this page starts it.
+      The adaptation was stopped by {now.stopped_by || "Weir"}. It stays so, whatever the plan
+      changes: <i>Resume</i> on this page lets parts move again.
     </Note>
   ) : null;
 }

@@ -37,9 +37,9 @@ export const manifest: Manifest = {
     placement: () => ({ atOnce: [keys.placements.all, keys.placements.allRounds] }),
     telemetry: () => ({ paced: [keys.placements.allParts, keys.placements.allRounds] }),
     // An order is stopped or goes on.
-    adaptation: () => ({ paced: [keys.adaptation.all] }),
+    adaptation: () => ({ atOnce: [keys.adaptation.all] }),
     // Parts move by what is measured.
-    adaptation_decision: () => ({ paced: [keys.adaptation.all] }),
+    decision: () => ({ paced: [keys.adaptation.all] }),
     execution: () => ({
       paced: [keys.placements.allParts, keys.placements.allRounds, keys.adaptation.all],
     }),
