@@ -557,15 +557,18 @@ def test_traffic_before_a_plan_changed_parts_says_nothing(estuary):
 
 
 def test_what_gathered_while_agents_stood_still_is_no_traffic(estuary):
-    """An agent that goes on reads it all at once, or says that its interval was that long."""
+    """An agent that goes on says that its interval was that long, and reads it all at once."""
     estuary.measure(a=10.0, b=10.0, c=10.0)
     rows = Sample.objects.order_by("broker", "-at")
-    for name, rate in {"a": 0.3, "b": 0.9, "c": 8.0}.items():
+    for name, gathered in {"a": 110.0, "b": 0.0, "c": 0.0}.items():
         mine = list(rows.filter(broker=estuary.harbour.brokers[name]))
-        # Two samples since; before them a pause, of which the first one says 11 s.
-        mine[1].payload["interval_s"] = 11.0
-        mine[1].payload["flows"]["tides"]["offered_per_s"] = rate
-        mine[1].save()
+        for sample, interval_s, rate in (
+            (mine[3], 11.0, 0.1),
+            *((m, 1.0, gathered) for m in mine[:3]),
+        ):
+            sample.payload["interval_s"] = interval_s
+            sample.payload["flows"]["tides"]["offered_per_s"] = rate
+            sample.save()
     estuary.follow(2)
     assert not Decision.objects.exists()
     estuary.measure(a=24.0, b=3.0, c=3.0)
