@@ -82,10 +82,10 @@ class Concern:
 
 def concerns() -> dict[int, dict[str, Concern]]:
     """Return every flow whose parts move, or have moved, by system; three queries."""
-    found: dict[int, dict[str, Concern]] = {}
+    by_system: dict[int, dict[str, Concern]] = {}
 
     def of(system: int, flow: str) -> Concern:
-        return found.setdefault(system, {}).setdefault(flow, Concern())
+        return by_system.setdefault(system, {}).setdefault(flow, Concern())
 
     newest = Decision.objects.filter(system=OuterRef("system"), flow=OuterRef("flow"))
     orders = _orders().annotate(
@@ -104,7 +104,7 @@ def concerns() -> dict[int, dict[str, Concern]]:
     under_way = Decision.objects.filter(state__in=UNDER_WAY_NAMES)
     for system, flow in under_way.values_list("system", "flow"):
         of(system, flow).is_open = True
-    return found
+    return by_system
 
 
 def changed_at(system: System, flows: Collection[str]) -> dict[str, datetime]:

@@ -35,10 +35,10 @@ def rows_locked(system: System, flow: str) -> list[Setting]:
     """Return the settings of every part of the flow, locked until the transaction ends."""
     rows = Setting.objects.filter(system=system, kind=BUCKET, target__flow=flow)
     while True:
-        found = list(rows.select_for_update().order_by("id"))
+        locked = list(rows.select_for_update().order_by("id"))
         # Who adds a part holds the locks of the others: a second look sees what it has added.
-        if {row.pk for row in found} == set(rows.order_by().values_list("pk", flat=True)):
-            return found
+        if {row.pk for row in locked} == set(rows.order_by().values_list("pk", flat=True)):
+            return locked
 
 
 def entry_of(row: Setting) -> Entry:

@@ -176,8 +176,8 @@ def _waits(execution: Execution, rows: Iterable[ExecutionAction]) -> dict[int, s
         return {}
     parts: dict[str, list[Setting]] = {}
     flows = {row.target["flow"] for row in asking}
-    found = Setting.objects.filter(system=execution.system, kind=BUCKET)
-    for row in found.filter(target__flow__in=flows):
+    settings = Setting.objects.filter(system=execution.system, kind=BUCKET)
+    for row in settings.filter(target__flow__in=flows):
         parts.setdefault(row.target["flow"], []).append(row)
     return {
         row.pk: why_not_grown(part, parts[row.target["flow"]])

@@ -70,6 +70,8 @@ def who_may(method: str, path: str) -> frozenset[Role] | None:
         return EVERYBODY if method == "get" else EDITORS
     if room == "plans":
         return EVERYBODY if method == "get" else PLAN_COMMANDS[path.split("/")[-1]]
+    if "/adaptation" in path:
+        return EVERYBODY if method == "get" else OPERATORS
     if room == "systems" and method != "get" and path.split("/")[-1] in SYSTEM_COMMANDS:
         return SYSTEM_COMMANDS[path.split("/")[-1]]
     assert room in MODEL | READ_ONLY | RUNS, f"{path} is new: say here who may use it"
