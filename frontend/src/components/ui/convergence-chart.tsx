@@ -5,6 +5,7 @@ import { lazy, Suspense, useMemo, useRef } from "react";
 import { ChartPanel } from "./chart-frame";
 import { Loading } from "./panel";
 
+import { fontOf, tooltipLook } from "@/lib/chart-look";
 import { axisText, axisTicks, countText, fixed, gapText } from "@/lib/numbers";
 import { token, useTheme } from "@/lib/theme";
 
@@ -86,7 +87,7 @@ function optionOf(convergence: Convergence, theme: string): EChartsCoreOption {
   const line = token("line");
   const faint = token("text-3");
   const water = token("c1");
-  const font = { fontFamily: token("font"), fontSize: 11 };
+  const font = fontOf();
   const first = points[0]?.iteration ?? 1;
   const end = points.at(-1);
   const last = end?.iteration ?? first;
@@ -124,11 +125,7 @@ function optionOf(convergence: Convergence, theme: string): EChartsCoreOption {
     },
     tooltip: {
       trigger: "axis",
-      confine: true,
-      backgroundColor: token("surface"),
-      borderColor: token("line-2"),
-      padding: [5, 9],
-      textStyle: { ...font, fontSize: 12, color: token("text") },
+      ...tooltipLook(),
       axisPointer: { type: "line", lineStyle: { color: token("line-2"), type: "solid" } },
       formatter: (given: unknown) => {
         const rows = Array.isArray(given) ? (given as { value?: unknown }[]) : [];

@@ -7,6 +7,7 @@ import { axisAround, courseOf, type Course } from "./course";
 import type { AllocationDetail } from "@/api/allocations";
 import { ChartPanel } from "@/components/ui/chart-frame";
 import { Loading } from "@/components/ui/panel";
+import { fontOf, tooltipLook } from "@/lib/chart-look";
 import { axisText, axisTicks, durationText, fixed, gapText } from "@/lib/numbers";
 import { token, useTheme } from "@/lib/theme";
 
@@ -26,7 +27,7 @@ function optionOf(courses: readonly Course[], theme: string): EChartsCoreOption 
   const [from, to] = [Math.min(...times), Math.max(...times)];
   const ticks = axisTicks(low, high, 4);
   const step = (ticks[1] ?? 1) - (ticks[0] ?? 0);
-  const font = { fontFamily: token("font"), fontSize: 11 };
+  const font = fontOf();
   const faint = token("text-3");
   const step_ = { type: "line", step: "end", showSymbol: false };
   return {
@@ -61,11 +62,7 @@ function optionOf(courses: readonly Course[], theme: string): EChartsCoreOption 
     },
     tooltip: {
       trigger: "axis",
-      confine: true,
-      backgroundColor: token("surface"),
-      borderColor: token("line-2"),
-      padding: [5, 9],
-      textStyle: { ...font, fontSize: 12, color: token("text") },
+      ...tooltipLook(),
       axisPointer: { type: "line", lineStyle: { color: token("line-2"), type: "solid" } },
       formatter: (given: unknown) => {
         const [first] = Array.isArray(given) ? (given as { value?: unknown }[]) : [];

@@ -8,6 +8,7 @@ import { colourName, foldedOf, type Band } from "./adaptation-bands";
 import type { Adaptation } from "@/api/adaptation";
 import { ChartPanel } from "@/components/ui/chart-frame";
 import { Loading } from "@/components/ui/panel";
+import { escaped, fontOf, tooltipLook } from "@/lib/chart-look";
 import { countText, percentText, rateText } from "@/lib/numbers";
 import { token, useTheme } from "@/lib/theme";
 
@@ -20,7 +21,6 @@ const LEAST_LABELLED = 0.07;
 const STEP_MS = 10_000;
 const TICKS = [0, 0.25, 0.5, 0.75, 1];
 
-const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 const timeText = (ms: number) => momentText(new Date(ms).toISOString());
 const shareOf = (band: Band, { rates }: Moment, total: number) =>
   band.brokers.reduce((sum, broker) => sum + (rates[broker] ?? 0), 0) / total;
@@ -35,7 +35,7 @@ type Drawn = {
 
 function optionOf(drawn: Drawn, theme: string): EChartsCoreOption {
   const { bands, history, inForce, total } = drawn;
-  const font = { fontFamily: token("font"), fontSize: 11 };
+  const font = fontOf();
   const last = history.at(-1);
   const colour = (at: number) => token(colourName(bands, at));
   let below = 0;
@@ -79,11 +79,7 @@ function optionOf(drawn: Drawn, theme: string): EChartsCoreOption {
     },
     tooltip: {
       trigger: "axis",
-      confine: true,
-      backgroundColor: token("surface"),
-      borderColor: token("line-2"),
-      padding: [5, 9],
-      textStyle: { ...font, fontSize: 12, color: token("text") },
+      ...tooltipLook(),
       axisPointer: { type: "line", lineStyle: { color: token("text-3"), type: "solid" } },
       formatter: (given: unknown) => {
         const rows = Array.isArray(given) ? (given as { axisValue?: unknown }[]) : [];

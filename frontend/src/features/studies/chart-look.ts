@@ -1,4 +1,5 @@
-/** The look that the charts of a study share: type, axes, tooltip, the colours of methods. */
+/** The look that the charts of a study share: axes, and the colours of methods. */
+import { fontOf } from "@/lib/chart-look";
 import { axisText, axisTicks } from "@/lib/numbers";
 import { token } from "@/lib/theme";
 
@@ -9,8 +10,6 @@ const DASHES = ["solid", "dashed", "dotted"] as const;
 export const colourOf = (index: number): string => token(SERIES[index % SERIES.length] ?? "c1");
 export const dashOf = (index: number) =>
   DASHES[Math.floor(index / SERIES.length) % DASHES.length] ?? "solid";
-
-export const fontOf = () => ({ fontFamily: token("font"), fontSize: 11 });
 
 export function valueAxis(
   values: readonly number[],
@@ -57,15 +56,3 @@ export function valueAxis(
     splitLine: { show: options.lines ?? true, lineStyle: { color: token("line") } },
   };
 }
-
-export const tooltipLook = () => ({
-  confine: true,
-  backgroundColor: token("surface"),
-  borderColor: token("line-2"),
-  padding: [5, 9],
-  textStyle: { ...fontOf(), fontSize: 12, color: token("text") },
-});
-
-/** Names come from people; the tooltip is HTML. */
-export const escaped = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

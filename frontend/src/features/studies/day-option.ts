@@ -1,10 +1,11 @@
 /** A day as ECharts draws it: over hours what each method reached, and what it fell short of. */
 import type { EChartsCoreOption } from "echarts/core";
 
-import { colourOf, dashOf, escaped, fontOf, tooltipLook, valueAxis } from "./chart-look";
+import { colourOf, dashOf, valueAxis } from "./chart-look";
 import { bySegment, hoursOf, shortfall, targets, type Day } from "./day-points";
 import { stackOf } from "./points";
 
+import { escaped, fontOf, tooltipLook } from "@/lib/chart-look";
 import { decimalsFor, fixed, rateText, UNKNOWN } from "@/lib/numbers";
 import { token } from "@/lib/theme";
 

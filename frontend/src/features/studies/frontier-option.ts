@@ -1,11 +1,12 @@
 /** The frontier as ECharts draws it: utility above, what one more unit is worth below. */
 import type { EChartsCoreOption } from "echarts/core";
 
-import { colourOf, dashOf, escaped, fontOf, tooltipLook, valueAxis } from "./chart-look";
+import { colourOf, dashOf, valueAxis } from "./chart-look";
 import { gapOf, operatingPoint, worthAlong, type Line, type Worth } from "./points";
 import type { Axis } from "./spec";
 
 import type { StudyPoint } from "@/api/studies";
+import { escaped, fontOf, tooltipLook } from "@/lib/chart-look";
 import { fixed, priceText } from "@/lib/numbers";
 import { token } from "@/lib/theme";
 
