@@ -28,7 +28,7 @@ class AdaptedPartSerializer(serializers.Serializer[Any]):
     size = serializers.FloatField(help_text="What the broker is asked for now, messages.")
     is_confirmed = serializers.BooleanField(help_text="Its agent shows what is asked for.")
     is_silent = serializers.BooleanField(
-        help_text="Its agent holds no lease, or measured nothing in the window: its part stays."
+        help_text="Its agent holds no lease, or measured too little of the window: its part stays."
     )
     offered_per_s = serializers.FloatField(
         allow_null=True, help_text="Mean of the window, msg/s; null: not measured."

@@ -88,9 +88,9 @@ def busy_text(execution: str) -> str:
 
 
 def silent_text(brokers: Sequence[str]) -> str:
-    """Say whose parts stay because nobody reports from there."""
+    """Say whose parts stay because nobody reports from there, or has only begun to."""
     theirs = "its part stays" if len(brokers) == 1 else "their parts stay"
-    return f"Nothing is measured at {listed(brokers)}: {theirs}."
+    return f"Too little is measured at {listed(brokers)}: {theirs}."
 
 
 def late_text(brokers: Sequence[str]) -> str:

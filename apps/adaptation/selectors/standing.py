@@ -171,7 +171,7 @@ def why_held(order: Order, parts: FlowParts, around: Surroundings, history: Hist
 
 
 def is_silent(broker: str, around: Surroundings, history: History) -> bool:
-    """Return whether the broker's agent holds no lease, or sent no sample in the window."""
+    """Return whether the broker's agent holds no lease, or measured too little of the window."""
     return broker not in around.live or broker not in history
 
 

@@ -71,7 +71,8 @@ class Settings:
         ]
 
     def ask(self, action: Action) -> None:
-        """Ask the agent for the new value; the rate controller's value ends."""
+        """Ask the agent for the new value: what rate control asked for ends, and parts of a bucket
+        that have moved shrink first."""
         row = self._row(action)
         if action.kind == BUCKET:
             rows = self._parts(action.target["flow"])

@@ -4404,7 +4404,7 @@ export interface components {
             size: number;
             /** @description Its agent shows what is asked for. */
             is_confirmed: boolean;
-            /** @description Its agent holds no lease, or measured nothing in the window: its part stays. */
+            /** @description Its agent holds no lease, or measured too little of the window: its part stays. */
             is_silent: boolean;
             /**
              * Format: double

@@ -9,14 +9,13 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from apps.accounts.domain.roles import Role
 from apps.adaptation.models import KEEP_DECISIONS, Adaptation, Decision
 from apps.adaptation.services import adaptation_resume, adaptation_stop, adaptation_tick
 from apps.audit.models import AuditEntry
 from apps.executions.models import ExecutionAction, Revision, Setting
 from apps.executions.services import execution_roll_back, executions_tick
 from apps.executions.services.restored import restored_adopt
-from apps.telemetry.models import Agent, Sample
+from apps.telemetry.models import Agent
 from apps.telemetry.services import agent_revoke
 from tests.apps.adaptation.conftest import CONTRACT, NOTHING, ORDER, PART, Estuary
 from tests.factories.fleet import make_harbour, start
@@ -420,18 +419,6 @@ def test_a_clock_that_is_set_back_holds_nothing_up(estuary, state):
     assert whole(estuary, "rate_per_s") == pytest.approx(30.0, rel=1e-9)
 
 
-def test_what_is_not_purged_yet_does_not_wait(estuary):
-    """Agents of before say of a reliable flow only what is in the broker."""
-    estuary.measure(a=5.0, b=5.0, c=5.0)
-    for sample in Sample.objects.filter(broker=estuary.harbour.brokers["a"]):
-        entry = sample.payload["flows"]["tides"]
-        del entry["work_peak"]
-        entry["backlog"] = 40
-        sample.save()
-    estuary.follow(2)
-    assert not Decision.objects.exists()
-
-
 def test_a_decision_waits_for_no_execution_that_begins(transactional_db):
     """It holds parts, which the execution may be about to lock."""
     harbour = make_harbour()
@@ -471,106 +458,3 @@ def test_old_decisions_are_forgotten(estuary):
     estuary.measure(a=24.0, b=3.0, c=3.0)
     estuary.tick()
     assert Decision.objects.count() == KEEP_DECISIONS
-
-
-class TestApi:
-    def path(self, estuary: Estuary, command: str = "") -> str:
-        return f"/api/v1/topics/{estuary.topic.public_id}/adaptation{command}"
-
-    def test_what_holds_and_what_was_decided(self, api, shifted):
-        body = api.get(self.path(shifted)).json()
-        assert (body["state"], body["because"]) == ("running", "")
-        assert (body["window_s"], body["period_s"], body["least_share"]) == (10.0, 1.0, 0.02)
-        assert body["contract"] == {"token_rate_per_s": 30.0, "bucket": 15.0}
-        assert body["allowed_commands"] == ["stop"]
-        first = body["parts"][0]
-        assert (first["broker"], first["in_force_rate_per_s"]) == ("a", 10.0)
-        assert first["rate_per_s"] > 15.0
-        assert (first["is_confirmed"], first["is_silent"]) == (True, False)
-        assert (first["offered_per_s"], first["waiting"], first["work_peak"]) == (24.0, 0, 4.0)
-        assert [row["broker"] for row in body["parts"]] == ["a", "b", "c"]
-        decision = body["decisions"][-1]
-        assert (decision["cause"], decision["state"]) == ("shift", "done")
-        move = decision["moves"][0]
-        assert (move["broker"], move["before"]) == ("a", SIZES)
-
-    def test_stopped_and_resumed(self, api, shifted):
-        body = api.post(self.path(shifted, "/stop"), {"note": "Load test"}, format="json").json()
-        assert (body["state"], body["note"]) == ("stopped", "Load test")
-        assert body["stopped_by"] == "admin"
-        assert body["allowed_commands"] == ["resume"]
-        again = api.post(self.path(shifted, "/stop"), {}, format="json")
-        assert (again.status_code, again.json()["code"]) == (409, "stopped_already")
-        body = api.post(self.path(shifted, "/resume"), {}, format="json").json()
-        assert (body["state"], body["stopped_by"]) == ("running", "")
-        again = api.post(self.path(shifted, "/resume"), {}, format="json")
-        assert (again.status_code, again.json()["code"]) == (409, "not_stopped")
-
-    def test_without_an_order_it_is_off(self, api, estuary):
-        estuary.order(None)
-        body = api.get(self.path(estuary)).json()
-        assert (body["state"], body["window_s"], body["allowed_commands"]) == ("off", None, [])
-        for command in ("/stop", "/resume"):
-            answer = api.post(self.path(estuary, command), {}, format="json")
-            assert (answer.status_code, answer.json()["code"]) == (409, "not_adapted")
-
-    def test_commands_are_for_operators(self, as_role, estuary):
-        editor = as_role(Role.EDITOR)
-        assert editor.get(self.path(estuary)).json()["allowed_commands"] == []
-        assert editor.post(self.path(estuary, "/stop"), {}, format="json").status_code == 403
-        operator = as_role(Role.OPERATOR)
-        assert operator.post(self.path(estuary, "/stop"), {}, format="json").status_code == 200
-
-    def test_what_keeps_it_from_deciding_is_said(self, api, estuary):
-        def because() -> tuple[str, str]:
-            body = api.get(self.path(estuary)).json()
-            return body["state"], body["because"]
-
-        estuary.measure(a=10.0, b=10.0, c=10.0)
-        Setting.objects.filter(target__broker="b").update(
-            may_hold={"rate_per_s": 12.0, "size": 5.0}
-        )
-        held, why = because()
-        assert (held, "b may hold more than the contract leaves" in why) == ("held", True)
-        Setting.objects.update(may_hold=None)
-        estuary.order(ORDER)
-        assert because() == ("running", "Traffic is measured first: parts may move in 8 s.")
-        estuary.order({**ORDER, "brokers": ["c"]})
-        held, why = because()
-        assert (held, "only c has a part" in why) == ("held", True)
-
-
-def test_traffic_before_a_plan_changed_parts_says_nothing(estuary):
-    """It went elsewhere: publishers have moved since."""
-    estuary.measure(a=28.0, b=1.0, c=1.0)
-    Setting.objects.filter(kind="adapt_parts").update(
-        changed_at=timezone.now() - timedelta(seconds=4)
-    )
-    estuary.follow(2)
-    assert estuary.rates() == dict.fromkeys("abc", 10.0)
-    assert not Decision.objects.exists()
-    Setting.objects.filter(kind="adapt_parts").update(
-        changed_at=timezone.now() - timedelta(seconds=12)
-    )
-    estuary.follow(2)
-    assert estuary.rates()["a"] > 15.0
-
-
-def test_what_gathered_while_agents_stood_still_is_no_traffic(estuary):
-    """An agent that goes on says that its interval was that long, and reads it all at once."""
-    estuary.measure(a=10.0, b=10.0, c=10.0)
-    rows = Sample.objects.order_by("broker", "-at")
-    for name, gathered in {"a": 110.0, "b": 0.0, "c": 0.0}.items():
-        mine = list(rows.filter(broker=estuary.harbour.brokers[name]))
-        for sample, interval_s, rate in (
-            (mine[3], 11.0, 0.1),
-            *((m, 1.0, gathered) for m in mine[:3]),
-        ):
-            sample.payload["interval_s"] = interval_s
-            sample.payload["flows"]["tides"]["offered_per_s"] = rate
-            sample.save()
-    estuary.follow(2)
-    assert not Decision.objects.exists()
-    estuary.measure(a=24.0, b=3.0, c=3.0)
-    estuary.follow()
-    assert estuary.rates()["a"] > 15.0
