@@ -1,0 +1,1 @@
+"""Publishers that burst together, recognised by the times of their messages."""
