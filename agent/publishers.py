@@ -122,6 +122,11 @@ class PublisherBook:
 
     # --- connections
 
+    def name_of(self, connection: int) -> str | None:
+        """Return the publisher's name of a connection; None where it is no publisher's."""
+        known = self._connections.get(connection)
+        return None if known is None else known.name
+
     def log_in(self, *, name: str, connection: int) -> tuple[frozenset[str], str]:
         """Record that a publisher may log in; return the flows that it may not publish, and the
         record of them for `adopt`."""

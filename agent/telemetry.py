@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,9 @@ UNHEARD = "unheard"
 NOT_READ = "not_read"
 """Messages that were forwarded before every neighbour had declared its interest: further neighbours
 may have wanted them."""
+MOST_PUBLISHERS = 5_000
+LONGEST_NAME = 200
+"""The control plane takes as many names of publishers in a message, and none that is longer."""
 STALE_S = 3.0
 """How long the rates of the last reading stand while there is no newer one."""
 
@@ -234,6 +238,8 @@ class Meter:
         self._backlog: dict[str, int] = {}
         self._outboxes: dict[str, int] = {}
         self._samples: dict[tuple[str, str], tuple[float, int]] = {}
+        self._reading = 0
+        """The last reading of publishers that was reported."""
 
     def _mean(self, kind: str, name: str, total: tuple[float, int] | None) -> float | None:
         """Return the mean of the samples since the last call; None when there are none."""
@@ -300,6 +306,7 @@ class Meter:
             "classes": classes,
             "links": links,
             "lost": _lost(counters, stats),
+            **self._publishers(stats),
             "broker": broker,
             "agent": {
                 "began_at": self._began_at,
@@ -308,6 +315,27 @@ class Meter:
                 "waiting_bytes": waiting_bytes,
                 "memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             },
+        }
+
+    def _publishers(self, stats: Stats) -> dict[str, Any]:
+        """Return what each publisher sent since the last call, and one moment of it, the latest;
+        nothing where that is not known."""
+        sent: dict[str, tuple[int, float | None]] = {}
+        for reading in stats.publishers:
+            if reading.number > self._reading:
+                self._reading = reading.number
+                for name, (messages, at_s) in reading.sent.items():
+                    before, moment_s = sent.get(name, (0, None))
+                    sent[name] = before + messages, moment_s if at_s is None else at_s
+        names = [name for name in sent if _is_reportable(name)]
+        if len(names) > MOST_PUBLISHERS:
+            # The same ones every time, so that of these everything is known.
+            names = sorted(names, key=_place)[:MOST_PUBLISHERS]
+        if not sent:
+            return {}
+        return {
+            "publishers": {name: sent[name] for name in names},
+            "publishers_left": len(sent) - len(names),
         }
 
     def _flows(
@@ -355,6 +383,20 @@ class Meter:
         """Return what waits in channels; where streams could not be read this time, what waited
         before."""
         return dict(now) if stats.streams_read else {**before, **now}
+
+
+def _is_reportable(name: str) -> bool:
+    """Return whether the control plane can store the name of a publisher."""
+    return (
+        len(name) <= LONGEST_NAME
+        and "\x00" not in name
+        and name.encode(errors="replace").decode() == name
+    )
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Return a place of a name among all others that does not depend on who else sent."""
+    return zlib.crc32(name.encode()), name
 
 
 def _room(room: Room | None) -> dict[str, float]:

@@ -217,6 +217,25 @@ class Room:
     """When it was made, as the product writes it: one made anew counts positions anew."""
 
 
+class Sent(NamedTuple):
+    """What one publisher sent in an interval."""
+
+    messages: int
+    at_s: float | None
+    """A moment at which it sent, in Unix seconds of the broker's clock; None where none can be told
+    apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublisherReading:
+    """What publishers sent between two readings of the broker's connections."""
+
+    number: int
+    """Rises from reading to reading."""
+    sent: Mapping[str, Sent]
+    """Publisher -> what it sent; those that sent nothing are left out."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """Hold counters, whose differences over time are rates, and gauges.
@@ -264,6 +283,8 @@ class Stats:
     classes: Mapping[str, ClassAdmission] = field(default_factory=dict)
     unmanaged: tuple[str, ...] = ()
     """The names of clients that belong to no class."""
+    publishers: tuple[PublisherReading, ...] = ()
+    """What publishers sent lately, oldest first; empty where the product does not say it."""
     lost: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Flow (empty: unknown) -> reason -> messages that were accepted and did not get further."""
     problems: tuple[str, ...] = ()

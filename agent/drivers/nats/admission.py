@@ -37,6 +37,7 @@ from agent.drivers.base import ClassAdmission, Fenced, Retryable, Unsupported
 from agent.drivers.nats import names
 from agent.drivers.nats.link_access import LinkAccess
 from agent.drivers.nats.login import GUEST, LoginDecider, place_of, publisher_record
+from agent.drivers.nats.publisher_times import PublisherTimes
 from agent.drivers.nats.server_config import ADMISSION_USER, AUTH_TIMEOUT_S, BrokerSecrets
 from agent.drivers.nats.stats import Deliveries
 from agent.drivers.nats.system_account import ServerLoad, SystemAccount, connect, flush, leave
@@ -90,6 +91,7 @@ class Admission:
         that the place of some has changed."""
         self.book = AdmissionBook(wait_s=wait_s, hold_s=hold_s)
         self.publishers = PublisherBook()
+        self.publisher_times = PublisherTimes()
         self.load = ServerLoad()
         self.counted = Counted()
         self.system = SystemAccount(url=url, password=secrets.system_password, life=life, tls=tls)
@@ -194,6 +196,7 @@ class Admission:
             self.book.clear()
             self.links.clear()
             self.publishers.clear()
+            self.publisher_times.clear()
             self._unmanaged.clear()
             self._server = server
             self._deliveries.restarted()
@@ -242,6 +245,7 @@ class Admission:
             read_at = time.monotonic()
             while self.publishers.leaving:
                 for flow in sorted(self.publishers.notices()):
+                    self.publisher_times.noticed()
                     self._moved(flow)
                 try:
                     for number in self.publishers.due() if self._ready else ():
@@ -432,6 +436,7 @@ class Admission:
         here = {connection["cid"] for connection in connections}
         self.book.present(here, as_of=as_of, now=time.time())
         self.publishers.present(here, as_of=logins)
+        self.publisher_times.read(connections, self.publishers.name_of)
         self.links.present(here)
         self._unmanaged = {n: name for n, name in self._unmanaged.items() if n in here}
         self._deliveries.present(here)

@@ -189,6 +189,7 @@ async def read_stats(
             delivered_at=admission.counted.at,
             classes=admission.classes(),
             unmanaged=admission.unmanaged(),
+            publishers=admission.publisher_times.readings,
         )
     if streams and connection is not None:
         with contextlib.suppress(DriverError, asyncio.TimeoutError):
