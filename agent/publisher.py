@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import random
 import time
 from collections import Counter
@@ -55,6 +56,8 @@ SETTLED_S = 5.0
 """Who has published for as long at one broker has arrived: pauses are short again."""
 CLOSE_S = 5.0
 CHECK_S = 1.0
+IDLE_S = 60.0
+"""The longest that a publisher without a steady rate waits at once."""
 LATE_S = 1.0
 """A publisher that is late by more than this does not catch up."""
 
@@ -64,8 +67,8 @@ FAILURES = (OSError, TimeoutError, nats.errors.Error, nats.js.errors.Error)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublisherTraffic:
-    """Describe one publisher: its broker until an agent names another, its rate in messages per
-    second."""
+    """Describe one publisher: its broker until an agent names another, its steady rate in messages
+    per second; 0: it sends in bursts only."""
 
     name: str
     flow: str
@@ -209,6 +212,10 @@ class Publisher:
         self._life = life
         self._url = access.brokers[own.broker]
         self._published_at = ""
+        self._burst = 0
+        """The messages that it has to send at once."""
+        self._wakes = asyncio.Event()
+        """Set when it has to send at once, or may have been moved."""
         self._waits = Pauses(first_s=0.3, growth=1.2)
         self._ways = Pauses(first_s=0.05, growth=2.0)
 
@@ -216,6 +223,12 @@ class Publisher:
         """Publish for ever, on a new connection whenever one ends."""
         while True:
             await asyncio.sleep(await self._visit())
+
+    def burst(self, messages: int) -> None:
+        """Send so many messages now, beside what is sent at the steady rate. They are dropped while
+        the publisher is not where it belongs: a burst that comes later is none."""
+        self._burst += messages
+        self._wakes.set()
 
     async def _visit(self) -> float:
         """Do what can be done on one connection; return the pause before the next one."""
@@ -258,6 +271,7 @@ class Publisher:
 
         async def on_moved(_: Msg) -> None:
             moved.set()
+            self._wakes.set()
 
         # Of every flow: the first list of another one may ask for a new login, too.
         await client.subscribe(f"{names.MOVED}.*", cb=on_moved)
@@ -300,22 +314,35 @@ class Publisher:
         return True
 
     async def _publish(self, client: Client, moved: asyncio.Event) -> None:
-        """Send at the publisher's rate until it may have moved; then nothing is on its way."""
+        """Send steadily and in bursts until the publisher may have moved; then nothing is on its
+        way."""
         if self._published_at not in ("", self.broker):
             self._tally.counts["moved"] += 1
             log.info("%s: from %s to %s", self._own.name, self._published_at, self.broker)
         self._published_at = self.broker
-        began = due = time.monotonic()
+        self._burst = 0
+        began = time.monotonic()
+        every_s = 1.0 / self._own.rate_per_s if self._own.rate_per_s > 0 else math.inf
+        due = began if self._own.rate_per_s > 0 else math.inf
         try:
             while not moved.is_set():
+                self._wakes.clear()
+                now = time.monotonic()
+                if due > now and not self._burst:
+                    await _happens(self._wakes, min(due - now, IDLE_S))
+                    continue
+                if due <= now:
+                    due = max(due + every_s, now - LATE_S)
+                else:
+                    self._burst -= 1
                 pause_s = 0.0
                 if await self._send(client, self.number + 1):
                     self.number += 1
                 else:
+                    self._burst = 0
                     pause_s = random.uniform(*BACK_OFF_S)
-                now = time.monotonic()
-                due = max(due + 1.0 / self._own.rate_per_s, now - LATE_S)
-                await _happens(moved, max(pause_s, due - now))
+                # Others come to their turn also where this one is late.
+                await _happens(moved, pause_s)
             if not self._own.reliable:
                 await client.flush(timeout=ACKNOWLEDGE_S)
         finally:

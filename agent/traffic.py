@@ -10,9 +10,15 @@ whoever is cut off comes back after a moment.
 without `publishers` is sent by one client that has no name of its own:
 
     {"flows": {FLOW: {"broker", "delivery", "rate_per_s",
-                      "publishers": {PUBLISHER: {"broker", "rate_per_s"}}}},
+                      "publishers": {PUBLISHER: {"broker", "rate_per_s"}},
+                      "bursts": {NAME: {"publishers": [PUBLISHER], "every_s", "spread_s",
+                                        "messages"}}}},
      "classes": {CLASS: {"flow", "broker", "delivery", "consumers"}}}
     {"brokers": {BROKER: URL}, "publisher": USER, "client_key": PASSWORD}
+
+`bursts`, which may be left out, makes publishers of a flow send together beside their steady rates,
+which may be 0: at random moments, `every_s` apart on average (a Poisson process), each of them
+sends `messages` (1 where it is left out) at once, within `spread_s` of the others.
 """
 
 import argparse
@@ -66,6 +72,46 @@ class ClassTraffic:
     broker: str
     reliable: bool
     consumers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurstTraffic:
+    """Publishers of one flow that send together."""
+
+    flow: str
+    publishers: tuple[str, ...]
+    every_s: float
+    """How far apart the bursts are on average, in seconds."""
+    spread_s: float
+    """How far apart the publishers begin within one burst at most, in seconds."""
+    messages: int
+    """How many each of them sends in one burst."""
+
+
+def read_bursts(path: Path) -> list[BurstTraffic]:
+    """Read which publishers send together. Raises BadTraffic."""
+    bursts = []
+    for flow, row in _entry(path, "", _object(path), "flows", dict).items():
+        if not isinstance(row, dict) or "bursts" not in row:
+            continue
+        named = row.get("publishers") or {}
+        for name, own in _entry(path, f"flows.{flow}", row, "bursts", dict).items():
+            where = f"flows.{flow}.bursts.{name}"
+            publishers = _entry(path, where, own, "publishers", list)
+            for one in publishers:
+                if not isinstance(one, str) or one not in named:
+                    raise BadTraffic(f"{path}: {where}.publishers: {one} is no publisher of {flow}")
+            burst = BurstTraffic(
+                flow=flow,
+                publishers=tuple(publishers),
+                every_s=float(_entry(path, where, own, "every_s", (int, float))),
+                spread_s=float(_entry(path, where, own, "spread_s", (int, float))),
+                messages=_entry(path, where, {"messages": 1, **own}, "messages", int),
+            )
+            if burst.every_s <= 0 or burst.spread_s < 0 or burst.messages < 1:
+                raise BadTraffic(f"{path}: {where}: every_s and messages are positive")
+            bursts.append(burst)
+    return bursts
 
 
 def read_traffic(path: Path) -> tuple[list[PublisherTraffic], list[ClassTraffic]]:
@@ -141,6 +187,8 @@ class Clients:
         self.tally = Tally()
         # Numbers start again with each process; this distinguishes the processes.
         self.life = f"{time.time_ns():x}"
+        self._publishers: dict[tuple[str, str], Publisher] = {}
+        """Flow and name -> the publisher."""
 
     async def _stay(
         self, broker: str, user: str, name: str, work: Callable[[Client], Coroutine[Any, Any, None]]
@@ -174,7 +222,20 @@ class Clients:
 
     async def publish(self, own: PublisherTraffic) -> None:
         """Run one publisher: it sends at its rate for ever, at the broker where it belongs."""
-        await Publisher(own, access=self.access, tally=self.tally, life=self.life).run()
+        one = Publisher(own, access=self.access, tally=self.tally, life=self.life)
+        self._publishers[own.flow, own.name] = one
+        await one.run()
+
+    async def burst(self, wanted: BurstTraffic) -> None:
+        """Let publishers send together for ever, at random moments."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(random.expovariate(1.0 / wanted.every_s))
+            for name in wanted.publishers:
+                one = self._publishers.get((wanted.flow, name))
+                if one is not None:
+                    delay_s = random.uniform(0.0, wanted.spread_s)
+                    loop.call_later(delay_s, one.burst, wanted.messages)
 
     async def consume(self, wanted: ClassTraffic, number: int) -> None:
         """Run one consumer: ask for admission, read messages, ask again when disconnected."""
@@ -239,7 +300,10 @@ class Clients:
 
 
 async def run_traffic(
-    publishers: list[PublisherTraffic], classes: list[ClassTraffic], access: Access
+    publishers: list[PublisherTraffic],
+    classes: list[ClassTraffic],
+    bursts: list[BurstTraffic],
+    access: Access,
 ) -> None:
     """Run all publishers and consumers until SIGTERM or SIGINT."""
     clients = Clients(access)
@@ -249,8 +313,11 @@ async def run_traffic(
         loop.add_signal_handler(number, stop.set)
     consumers = [(row, number) for row in classes for number in range(1, row.consumers + 1)]
     log.info("%d publishers, %d consumers", len(publishers), len(consumers))
+    bursting = {(row.flow, name) for row in bursts for name in row.publishers}
+    sending = [own for own in publishers if own.rate_per_s > 0 or (own.flow, own.name) in bursting]
     work = [
-        *(clients.publish(own) for own in publishers if own.rate_per_s > 0),
+        *(clients.publish(own) for own in sending),
+        *(clients.burst(row) for row in bursts),
         *(clients.consume(row, number) for row, number in consumers),
         clients.log_counts(),
     ]
@@ -270,6 +337,7 @@ def main(arguments: list[str] | None = None) -> int:
     logging.getLogger("nats").setLevel(logging.CRITICAL)
     try:
         publishers, classes = read_traffic(options.traffic)
+        bursts = read_bursts(options.traffic)
         access = read_access(options.access)
         brokers = {own.broker for own in publishers} | {row.broker for row in classes}
         for broker in sorted(brokers - set(access.brokers)):
@@ -277,7 +345,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BadTraffic as error:
         print(f"traffic: {error}", file=sys.stderr)
         return 2
-    uvloop.run(run_traffic(publishers, classes, access))
+    uvloop.run(run_traffic(publishers, classes, bursts, access))
     return 0
 
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import nats
@@ -15,12 +16,13 @@ from agent.drivers.nats import names
 from agent.drivers.nats.admission import Admission
 from agent.drivers.nats.server_config import PUBLISHER_USER
 from agent.publisher import Access, PublisherTraffic, until_lost
-from agent.traffic import ClassTraffic
+from agent.tasks import end
+from agent.traffic import BurstTraffic, ClassTraffic
 from config.stack import Stack
 from config.stack.parts import brokers
 from tests.nats_server import NatsServer
 from tests.stack.support import plain_environment
-from weir.coordination.wire import ClassSpec
+from weir.coordination.wire import ClassSpec, token
 
 pytestmark = pytest.mark.stack
 
@@ -44,8 +46,10 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 @asynccontextmanager
-async def playing(stack: Stack) -> AsyncIterator[tuple[traffic.Clients, Admission]]:
-    """Five consumers and a publisher, and what lets them in."""
+async def playing(
+    stack: Stack, *, steady: bool = True
+) -> AsyncIterator[tuple[traffic.Clients, Admission]]:
+    """Five consumers and, with `steady`, a publisher, and what lets them in."""
     site = stack.site
     url = brokers.address_of(site, BROKER)
     admission = Admission(url=url, secrets=brokers.secrets_of(site, BROKER))
@@ -57,7 +61,9 @@ async def playing(stack: Stack) -> AsyncIterator[tuple[traffic.Clients, Admissio
             client_key=site.secrets["clients"],
         )
     )
-    work = [cast.publish(TIDES), *(cast.consume(GOLD, n) for n in range(GOLD.consumers))]
+    work = [cast.consume(GOLD, n) for n in range(GOLD.consumers)]
+    if steady:
+        work.append(cast.publish(TIDES))
     tasks = [asyncio.create_task(one) for one in work]
     try:
         yield cast, admission
@@ -117,6 +123,40 @@ async def test_publishers_offer_their_rate_and_consumers_get_what_is_delivered(
     # A busy machine publishes late, never more than what was due.
     assert published <= 200 * elapsed_s * 1.15
     assert delivered == pytest.approx(3 * published, rel=0.1)
+
+
+@pytest.mark.asyncio
+async def test_publishers_without_a_steady_rate_send_together(stack: Stack) -> None:
+    members = tuple(f"tides/{n}" for n in range(2, 6))
+    wanted = BurstTraffic(flow="tides", publishers=members, every_s=0.5, spread_s=0.01, messages=2)
+    heard: dict[str, list[float]] = {token(name): [] for name in members}
+
+    async def hear(message: Msg) -> None:
+        _, who, _ = message.data.decode().split(" ")
+        heard[who].append(time.monotonic())
+
+    secrets = brokers.secrets_of(stack.site, BROKER)
+    agent = await nats.connect(
+        brokers.address_of(stack.site, BROKER), user="agent", password=secrets.agent_password
+    )
+    await agent.subscribe(names.ingress_subject("tides"), cb=hear)
+    async with playing(stack, steady=False) as (cast, admission):
+        await admission.admit({})
+        own = [replace(TIDES, name=name, rate_per_s=0.0) for name in members]
+        tasks = [asyncio.create_task(cast.publish(one)) for one in own]
+        tasks.append(asyncio.create_task(cast.burst(wanted)))
+        await eventually(lambda: all(heard.values()))
+        since = time.monotonic()
+        await eventually(lambda: all(times[-1] > since + 5.0 for times in heard.values()))
+        await end(*tasks)
+    await agent.close()
+    leader, *others = ([at for at in times if at > since + 0.2] for times in heard.values())
+    assert len(leader) >= 2, "two messages a burst"
+    together = [all(any(abs(at - one) < 0.1 for at in times) for times in others) for one in leader]
+    # A busy machine is late now and then.
+    assert sum(together) >= 0.8 * len(leader)
+    # Nothing is sent in between.
+    assert len(leader) <= 2 * 5.0 / 0.5 * 3
 
 
 @pytest.mark.asyncio

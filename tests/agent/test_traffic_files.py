@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.publisher import PublisherTraffic
-from agent.traffic import ClassTraffic, main, read_traffic
+from agent.traffic import BurstTraffic, ClassTraffic, main, read_bursts, read_traffic
 
 TRAFFIC: dict[str, Any] = {
     "flows": {"berths": {"broker": "rot-1", "delivery": "reliable", "rate_per_s": 9.6}},
@@ -54,9 +54,22 @@ def test_a_flow_that_names_no_publisher_has_one_client(
     ]
 
 
-def of(publishers: object) -> dict[str, Any]:
-    flows = {"berths": {**TRAFFIC["flows"]["berths"], "publishers": publishers}}
+def of(publishers: object, **more: object) -> dict[str, Any]:
+    flows = {"berths": {**TRAFFIC["flows"]["berths"], "publishers": publishers, **more}}
     return {**TRAFFIC, "flows": flows}
+
+
+def bursts(**members: object) -> dict[str, Any]:
+    publishers = {"b/1": {"broker": "rot-1", "rate_per_s": 0}}
+    burst = {"publishers": ["b/1"], "every_s": 4, "spread_s": 0.01, **members}
+    return of(publishers, bursts={"ebb": burst})
+
+
+def test_reads_who_sends_together(tmp_path: Path) -> None:
+    assert read_bursts(write(tmp_path / "t.json", TRAFFIC)) == []
+    assert read_bursts(write(tmp_path / "t.json", bursts())) == [
+        BurstTraffic(flow="berths", publishers=("b/1",), every_s=4.0, spread_s=0.01, messages=1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -71,6 +84,13 @@ def of(publishers: object) -> dict[str, Any]:
             ACCESS,
             "a.json: brokers.ham-1 is missing",
         ),
+        (
+            bursts(publishers=["b/2"]),
+            ACCESS,
+            "t.json: flows.berths.bursts.ebb.publishers: b/2 is no publisher of berths",
+        ),
+        (bursts(every_s=0), ACCESS, "t.json: flows.berths.bursts.ebb: every_s"),
+        (bursts(messages="3"), ACCESS, "t.json: flows.berths.bursts.ebb.messages is missing"),
         ([], ACCESS, "t.json: must hold an object"),
         (TRAFFIC, {**ACCESS, "client_key": 7}, "a.json: client_key is missing or malformed"),
         (TRAFFIC, {**ACCESS, "brokers": {}}, "a.json: brokers.rot-1 is missing"),

@@ -5,6 +5,7 @@ offered, 111 consumers. Capacities are too small for everybody: an optimization 
 cut rates and to refuse consumers, and approving it visibly changes both.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +54,15 @@ CONSUMER_COST = {"best_effort": 1.0, "reliable": 2.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Burst:
+    """Publishers of one topic that send together at random moments, one message each."""
+
+    publishers: int
+    every_s: float
+    """How far apart these moments are on average, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """Describe one topic: rates in messages per second, `wanted` as (broker, tier, consumers)."""
 
@@ -67,6 +77,16 @@ class Flow:
     token_rate: float | None = None
     """With `bucket`, what its publishers may send together: a placement splits it over brokers."""
     bucket: float | None = None
+    bursts: Mapping[str, Burst] = field(default_factory=dict)
+    """More publishers, which send in bursts only. None of them has a correlation key: the search
+    for publishers that burst together finds who belongs together."""
+
+    def bursting(self, topic: str) -> dict[str, tuple[str, ...]]:
+        """Return the names of the publishers of each burst; `topic` is the flow's name."""
+        return {
+            name: tuple(f"{topic}/{name}-{number}" for number in range(1, burst.publishers + 1))
+            for name, burst in self.bursts.items()
+        }
 
 
 FLOWS = {
@@ -118,6 +138,13 @@ FLOWS = {
         rate_max=12,
         publishers=2,
         wanted=(("bre-1", "gold", 2), ("ham-1", "bronze", 6), ("ant-1", "bronze", 5)),
+        # Containers of one row hear of a crane at the same moment.
+        bursts={
+            "row-a": Burst(publishers=6, every_s=4.0),
+            "row-b": Burst(publishers=5, every_s=5.0),
+        },
+        token_rate=16.0,
+        bucket=14.0,
     ),
     "tides": Flow(
         title="Water levels",
@@ -248,13 +275,21 @@ class _Loader:
                 population_max=wanted,
                 children={"costs": [{"resource": "cpu", "cost": CONSUMER_COST[flow.delivery]}]},
             )
-        for number in range(1, flow.publishers + 1):
+        bursting = flow.bursting(name)
+        rates = {
+            one: 1.0 / flow.bursts[burst].every_s
+            for burst, publishers in bursting.items()
+            for one in publishers
+        }
+        steady = (flow.rate_max - sum(rates.values())) / flow.publishers
+        rates |= {f"{name}/{number}": steady for number in range(1, flow.publishers + 1)}
+        for publisher, rate in rates.items():
             self.drafts.add(
                 Publisher,
-                name=f"{name}/{number}",
+                name=publisher,
                 topic=topic,
                 broker=topic.source,
-                rate_per_s=round(flow.rate_max / flow.publishers, 3),
+                rate_per_s=round(rate, 3),
             )
         self.slos(topic, flow)
 

@@ -47,7 +47,8 @@ def test_publishers_share_what_their_topic_offers() -> None:
     system = harbour.load()
     for flow in traffic_of(system)["flows"].values():
         shares = [row["rate_per_s"] for row in flow["publishers"].values()]
-        assert sum(shares) == pytest.approx(flow["rate_per_s"])
+        bursts = [len(b["publishers"]) / b["every_s"] for b in flow.get("bursts", {}).values()]
+        assert sum(shares) + sum(bursts) == pytest.approx(flow["rate_per_s"])
         assert {row["broker"] for row in flow["publishers"].values()} == {flow["broker"]}
     cranes = Publisher.objects.filter(system=system, topic__name="cranes.rotterdam")
     cranes.filter(name="cranes.rotterdam/1").update(rate_per_s=18.0)
@@ -70,6 +71,27 @@ def test_publishers_share_what_their_topic_offers() -> None:
     ] * 2
     Publisher.objects.filter(system=system).delete()
     assert traffic_of(system)["flows"]["tides"]["publishers"] == {}
+
+
+def test_publishers_that_burst_together_have_no_key_yet() -> None:
+    """A newcomer finds a group to accept."""
+    system = harbour.load()
+    flow = traffic_of(system)["flows"]["reefers.bremerhaven"]
+    assert {name: len(burst["publishers"]) for name, burst in flow["bursts"].items()} == {
+        "row-a": 6,
+        "row-b": 5,
+    }
+    for burst in flow["bursts"].values():
+        members = Publisher.objects.filter(system=system, name__in=burst["publishers"])
+        assert len(members) == len(burst["publishers"])
+        for member in members:
+            assert member.correlation_key is None
+            assert member.rate_per_s == pytest.approx(1 / burst["every_s"])
+            assert flow["publishers"][member.name]["rate_per_s"] == 0.0
+    gone = flow["bursts"]["row-a"]["publishers"][0]
+    Publisher.objects.filter(system=system, name=gone).delete()
+    flow = traffic_of(system)["flows"]["reefers.bremerhaven"]
+    assert gone not in flow["bursts"]["row-a"]["publishers"]
 
 
 def test_goal_is_one_shift_away() -> None:
