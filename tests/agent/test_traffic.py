@@ -68,9 +68,7 @@ async def playing(
     try:
         yield cast, admission
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(*tasks)
         await admission.close()
 
 
