@@ -108,6 +108,8 @@ export type Suggestion = {
   note: string;
   /** The key that an acceptance gave. */
   key_name: string;
+  /** What the last decision changed, in a sentence; empty before the first. */
+  effect: string;
   /** The name that a new key would have. */
   name: string;
   in_catalogue: number;
@@ -115,7 +117,14 @@ export type Suggestion = {
   without_key: number;
   /** The key that all members in the catalogue carry already; else empty. */
   same_as_key: string;
-  rejected_before: { analysis: string; at: string; by: string | null; note: string } | null;
+  rejected_before: {
+    id: string;
+    analysis: string;
+    analysis_id: string;
+    at: string;
+    by: string | null;
+    note: string;
+  } | null;
   allowed_commands: ("accept" | "reject" | "undo")[];
 };
 

@@ -96,6 +96,7 @@ export const suggestion = (change: Partial<Suggestion> = {}): Suggestion => ({
   decided_by: null,
   note: "",
   key_name: "",
+  effect: "",
   name: "quay-3",
   in_catalogue: 38,
   keys_now: [{ name: "quay", publishers: 12 }],

@@ -20,6 +20,7 @@ const columnsOf = (system: string): Column<Analysis>[] => [
   {
     key: "name",
     title: "Analysis",
+    orderBy: "number",
     cell: (row) => (
       <Link className="ent" to={correlationAt.one(system, row.id)}>
         {row.name}
@@ -37,16 +38,26 @@ const columnsOf = (system: string): Column<Analysis>[] => [
       ),
   },
   { key: "source", title: "Messages", cell: sourceText },
-  { key: "groups", title: "Groups", number: true, strong: true, cell: (row) => fixed(row.groups) },
+  {
+    key: "groups",
+    title: "Groups",
+    orderBy: "groups",
+    number: true,
+    strong: true,
+    cell: (row) => fixed(row.groups),
+  },
+  {
+    key: "publishers",
+    title: "Publishers",
+    orderBy: "publishers",
+    number: true,
+    cell: (row) => fixed(row.publishers),
+  },
   {
     key: "judged",
-    title: "Publishers judged",
+    title: "Judged",
     number: true,
-    cell: (row) => (
-      <>
-        {fixed(row.judged)} <span className="faint">of {fixed(row.publishers)}</span>
-      </>
-    ),
+    cell: (row) => fixed(row.judged),
   },
   { key: "periodic", title: "Periodic", number: true, cell: (row) => fixed(row.periodic) },
   {
@@ -87,7 +98,6 @@ export default function AnalysesPage() {
       query={analysesQuery}
       search="Topic or recording"
       columns={columnsOf(systemId)}
-      sortable={false}
       newestFirst
       empty="An analysis compares when the publishers of a topic sent, and suggests the groups that send at the same moments. This system has none yet."
       command={

@@ -67,7 +67,7 @@ describe("what was found", () => {
         name: "Moments of 4 publishers over 100\u00a0s from 14:02:00 UTC, 18 Mar 2026 on; 2 bursts had at least half of them.",
       }),
     ).toBeInTheDocument();
-    const period = await row(/25 publishers send every 250 ms at the same phase/);
+    const period = await row(/25 publishers send every 250\s+ms at the same phase/);
     expect(period.getByText(/over 99 % of their moments.*chance would have none/)).toBeVisible();
     expect(period.queryByRole("checkbox")).toBeNull();
   });
@@ -196,6 +196,7 @@ describe("accepting", () => {
 describe("other decisions", () => {
   it("reject with a note, and say that it was rejected before", async () => {
     const before = {
+      ...{ id: suggestion().id, analysis_id: "cc111111-1111-4111-8111-111111111113" },
       analysis: "C-3",
       at: "2026-03-17T09:00:00Z",
       by: "Lars Holm",
@@ -204,9 +205,13 @@ describe("other decisions", () => {
     const first = suggestion({ rejected_before: before });
     const { asked, user } = open([first], { [`POST ${OF(first.id, "reject")}`]: ok(first) });
     const event = await row(/51 publishers/);
-    expect(
-      event.getByText(/Lars Holm rejected nearly the same publishers in C-3/),
-    ).toHaveTextContent("09:00, 17 Mar UTC: \u201cBy hand.\u201d");
+    expect(event.getByText(/Lars Holm rejected nearly the same publishers/)).toHaveTextContent(
+      "publishers in C-3, 09:00, 17 Mar UTC: \u201cBy hand.\u201d",
+    );
+    expect(event.getByRole("link", { name: "C-3" })).toHaveAttribute(
+      "href",
+      `/systems/${SYSTEM}/correlation/${before.analysis_id}`,
+    );
     await user.click(event.getByRole("button", { name: "Reject" }));
     const asks = await dialog("Reject suggestion 1");
     await user.type(asks.getByRole("textbox", { name: /Note/ }), "Chance");
@@ -220,11 +225,12 @@ describe("other decisions", () => {
     const first = suggestion({
       ...{ state: "accepted", key_name: "quay-3", decided_by: "Ines Moreau", note: "One shelf" },
       ...{ decided_at: "2026-03-18T14:40:00Z", allowed_commands: ["undo"] },
+      effect: "26 publishers got quay-3, which was made for them.",
     });
     const { asked, user } = open([first], { [`POST ${OF(first.id, "undo")}`]: ok(suggestion()) });
     const event = await row(/51 publishers/);
     expect(event.getByText(/Accepted by Ines Moreau, 14:40, 18 Mar UTC/)).toHaveTextContent(
-      "with the key quay-3. \u201cOne shelf\u201d",
+      "with the key quay-3. \u201cOne shelf\u201d 26 publishers got quay-3, which was made for them.",
     );
     expect(event.getByRole("link", { name: "Place the topic again" })).toHaveAttribute(
       "href",

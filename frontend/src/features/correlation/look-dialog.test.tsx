@@ -38,7 +38,7 @@ describe("the analyses of a system", () => {
     const { user } = open();
     const table = within(await screen.findByRole("table", { name: "Analyses" }));
     const row = table.getByRole("row", { name: /C-7/ });
-    expect(row).toHaveTextContent("market.depthmeasured by agents2940 of 1,00032050.0");
+    expect(row).toHaveTextContent("market.depthmeasured by agents21,00094032050.0");
     await user.click(screen.getByRole("button", { name: "Look for bursts" }));
     expect(await screen.findByRole("dialog")).toBeInTheDocument();
   });
@@ -114,7 +114,7 @@ describe("the dialog", () => {
     await user.click(form.getByRole("button", { name: "Start run" }));
     for (const message of [
       "Choose a topic.",
-      "A whole number from 1 to 30 min.",
+      "A number from 1 to 30 min.",
       "A number from 1 to 60,000 ms.",
       "A number from 20 to 100 %.",
       "A whole number from 2 to 1,000 publishers.",

@@ -29,7 +29,7 @@ export const startDraft = (topic: string): LookDraft => ({
 type Range = { least: number; most: number; unit: string; whole?: boolean };
 
 const RANGES = {
-  minutes: { least: 1, most: 30, unit: "min", whole: true },
+  minutes: { least: 1, most: 30, unit: "min" },
   within_s: { least: 1, most: 60_000, unit: "ms" },
   least_share: { least: 20, most: 100, unit: "%" },
   smallest_group: { least: 2, most: 1000, unit: "publishers", whole: true },

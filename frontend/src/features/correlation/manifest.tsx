@@ -33,6 +33,7 @@ export const manifest: Manifest = {
     },
   ],
   news: {
+    correlation: () => ({ atOnce: [keys.correlation.all] }),
     // One is accepted, rejected or open again.
     suggestion: () => ({ atOnce: [keys.correlation.all] }),
   },
@@ -48,7 +49,7 @@ export const manifest: Manifest = {
       ask: correlationAt.ask,
       Ask: lazy(() => import("./look-dialog").then(({ LookDialog }) => ({ default: LookDialog }))),
       fresh: [keys.correlation.all],
-      counted: { label: "Parts done", note: "of the phase at work" },
+      counted: { label: "Searched", note: "in the phase at work" },
       onCancel: "No analysis is stored; no publisher has another key.",
       snapshot: { label: "Moments as JSON", extension: "json" },
     },

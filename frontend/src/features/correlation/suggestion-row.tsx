@@ -2,6 +2,7 @@
 import { useId, useState } from "react";
 import { Link } from "react-router";
 
+import { correlationAt } from "./addresses";
 import { Decide, UndoCommand } from "./decide";
 import { MembersTable } from "./members-table";
 import { Raster } from "./raster";
@@ -24,7 +25,7 @@ const STATES: Record<SuggestionState, { tone: Tone; icon: IconName; word: string
 
 /** Who decided, when, and what was said. */
 function Decision({ suggestion }: { suggestion: Suggestion }) {
-  const { state, decided_by: by, decided_at: at, note, key_name: key } = suggestion;
+  const { state, decided_by: by, decided_at: at, note, key_name: key, effect } = suggestion;
   return (
     <p title={exactTime(at)}>
       {state === "accepted" ? "Accepted" : "Rejected"} by {by ?? "Weir"}, {clockText(at)} UTC
@@ -34,6 +35,7 @@ function Decision({ suggestion }: { suggestion: Suggestion }) {
         </>
       ) : null}
       .{note ? ` \u201c${note}\u201d` : ""}
+      {effect ? ` ${effect}` : ""}
     </p>
   );
 }
@@ -41,14 +43,17 @@ function Decision({ suggestion }: { suggestion: Suggestion }) {
 /** What somebody should know before a decision. */
 function Cautions({
   suggestion: { rejected_before: before, same_as_key: same },
+  system,
 }: {
   suggestion: Suggestion;
+  system: string;
 }) {
   return (
     <>
       {before === null ? null : (
         <Note tone="warn">
-          {before.by ?? "Somebody"} rejected nearly the same publishers in {before.analysis},{" "}
+          {before.by ?? "Somebody"} rejected nearly the same publishers in{" "}
+          <Link to={correlationAt.one(system, before.analysis_id)}>{before.analysis}</Link>,{" "}
           {clockText(before.at)} UTC{before.note ? `: \u201c${before.note}\u201d` : "."}
         </Note>
       )}
@@ -97,7 +102,7 @@ export function SuggestionRow({
           <p className="muted">{keysNowText(suggestion)}</p>
           {state === "open" ? (
             <>
-              <Cautions suggestion={suggestion} />
+              <Cautions suggestion={suggestion} system={analysis.system} />
               <Decide suggestion={suggestion} />
             </>
           ) : (
