@@ -91,9 +91,9 @@ export default function AnalysesPage() {
   );
   return (
     <ListPage
-      title="Publishers that burst together"
+      title="Correlation"
       list="Analyses"
-      about="Looked for in what publishers sent; what is accepted becomes a correlation key, which placements split over brokers."
+      about="Publishers that burst together, found in what they sent; what is accepted becomes a correlation key, which placements split over brokers."
       system={systemId}
       query={analysesQuery}
       search="Topic or recording"

@@ -68,7 +68,7 @@ describe("what was found", () => {
       }),
     ).toBeInTheDocument();
     const period = await row(/25 publishers send every 250\s+ms at the same phase/);
-    expect(period.getByText(/over 99 % of their moments.*chance would have none/)).toBeVisible();
+    expect(period.getByText(/Over 99 % of their moments.*chance would have none/)).toBeVisible();
     expect(period.queryByRole("checkbox")).toBeNull();
   });
 
@@ -107,7 +107,8 @@ describe("what was found", () => {
 describe("accepting", () => {
   it("says first who gets the key and who keeps another, then sends it", async () => {
     const first = suggestion();
-    const { asked, user } = open([first], { [`POST ${OF(first.id, "accept")}`]: ok(first) });
+    const accepted = { ...first, effect: "26 publishers got quay-3; 12 kept another key." };
+    const { asked, user } = open([first], { [`POST ${OF(first.id, "accept")}`]: ok(accepted) });
     const event = await row(/51 publishers/);
     await user.click(event.getByRole("button", { name: "Accept" }));
     const asks = await dialog("Accept suggestion 1");
@@ -120,7 +121,8 @@ describe("accepting", () => {
     expect(asked.find(({ method }) => method === "POST")?.body).toEqual({
       ...{ name: "quay-3", replace: false, note: "One shelf" },
     });
-    expect(screen.getByText("26 publishers carry the key quay-3")).toBeInTheDocument();
+    expect(screen.getByText("Accepted suggestion 1")).toBeInTheDocument();
+    expect(screen.getByText(accepted.effect)).toBeInTheDocument();
   });
 
   it("names the keys that are lost where keys are replaced, and takes another name", async () => {
@@ -166,6 +168,27 @@ describe("accepting", () => {
     expect(await asks.findByRole("alert")).toHaveTextContent("The name is refused.");
     await user.click(asks.getByRole("button", { name: "Cancel" }));
     expect(await event.findByText("A key has at most 200 letters.")).toBeInTheDocument();
+  });
+
+  it("says so where somebody else was first, and shows that decision", async () => {
+    const first = suggestion();
+    const theirs = suggestion({
+      ...{ state: "rejected", decided_by: "Lars Holm", allowed_commands: ["undo"] },
+      decided_at: "2026-03-18T14:40:00Z",
+    });
+    let now = first;
+    const { user } = open([first], {
+      [`GET ${AT}/suggestions`]: () => ok(page([now])),
+      [`POST ${OF(first.id, "accept")}`]: () => {
+        now = theirs;
+        return problem(409, "decided_already", "Lars Holm rejected it.");
+      },
+    });
+    const event = await row(/51 publishers/);
+    await user.click(event.getByRole("button", { name: "Accept" }));
+    await user.click((await dialog("Accept suggestion 1")).getByRole("button", { name: "Accept" }));
+    expect(await screen.findByText(/Rejected by Lars Holm/)).toBeInTheDocument();
+    expect(screen.getByText("Lars Holm rejected it.")).toBeInTheDocument();
   });
 
   it("is not possible where nobody would change, which it explains", async () => {

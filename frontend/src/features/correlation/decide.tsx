@@ -14,9 +14,9 @@ import { keys } from "@/api/query-keys";
 import { Command } from "@/components/ui/command";
 import { ConfirmDialog } from "@/components/ui/dialogs";
 import { CheckField, TextField } from "@/components/ui/fields";
-import { tell } from "@/components/ui/toast";
+import { tell, tellFailure } from "@/components/ui/toast";
 import { countText, fixed } from "@/lib/numbers";
-import { complaintsOf, messageFor, type FieldProblem } from "@/lib/problem";
+import { complaintsOf, messageFor, problemOf, type FieldProblem } from "@/lib/problem";
 
 const LONGEST_NAME = 200;
 
@@ -28,8 +28,12 @@ function useDecision() {
   const queries = useQueryClient();
   return async (decide: Promise<Suggestion>, done: string) => {
     try {
-      await decide;
-      tell(done);
+      const { effect } = await decide;
+      tell(done, effect);
+    } catch (error) {
+      // Fresh answers take the dialog away with what it says.
+      if (problemOf(error).code === "decided_already") tellFailure("Nothing was changed", error);
+      throw error;
     } finally {
       await Promise.all(
         [keys.correlation.all, keys.catalog.all, keys.systems.all].map((queryKey) =>
@@ -81,13 +85,14 @@ function WhatChanges({
 /** Name and commands of a suggestion that nobody has decided. */
 export function Decide({ suggestion }: { suggestion: Suggestion }) {
   const decide = useDecision();
-  const [typed, setTyped] = useState(suggestion.name);
+  // Until somebody types, it is the name that is free now.
+  const [typed, setTyped] = useState<string | null>(null);
   const [replace, setReplace] = useState(false);
   const [asking, setAsking] = useState<"accept" | "reject" | null>(null);
   const [errors, setErrors] = useState<FieldProblem[]>([]);
   const { id, number, allowed_commands: allowed, keys_now: now, same_as_key: same } = suggestion;
   const mayAccept = allowed.includes("accept");
-  const name = typed.trim();
+  const name = (typed ?? suggestion.name).trim();
   const change = changeOf(suggestion, name, replace);
   const others = now
     .filter((key) => key.name !== name)
@@ -97,10 +102,7 @@ export function Decide({ suggestion }: { suggestion: Suggestion }) {
   const accept = async (note: string) => {
     setErrors([]);
     try {
-      await decide(
-        acceptSuggestion(id, { name, replace, note }),
-        `${countText(change.gain, "publisher carries", "publishers carry")} the key ${name}`,
-      );
+      await decide(acceptSuggestion(id, { name, replace, note }), `Accepted suggestion ${number}`);
     } catch (error) {
       setErrors(complaintsOf(error));
       throw error;
@@ -113,7 +115,7 @@ export function Decide({ suggestion }: { suggestion: Suggestion }) {
           <TextField
             label="Name of the key"
             hint="A key of that name is taken where the system has one."
-            value={typed}
+            value={typed ?? suggestion.name}
             onChange={(text) => {
               setTyped(text);
               setErrors([]);

@@ -29,15 +29,15 @@ export function JudgedPanel({ outcome }: { outcome: AnalysisOutcome }) {
         {left.map((text) => (
           <p key={text}>{text}</p>
         ))}
+        {(all ? periods : periods.slice(0, SHOWN)).map((period) => (
+          <p key={period.period_s}>{periodText(period)}</p>
+        ))}
         {periods.length === 0 ? null : (
           <p className="muted">
             Who keeps a period meets others of it again and again: a shared phase counts once,
             however many cycles were seen.
           </p>
         )}
-        {(all ? periods : periods.slice(0, SHOWN)).map((period) => (
-          <p key={period.period_s}>{periodText(period)}</p>
-        ))}
       </div>
     </Panel>
   );

@@ -124,14 +124,16 @@ function LookForm({
       {draft.source === "measured" ? (
         <>
           {draft.topic === "" ? null : <WhatIsMeasured topic={draft.topic} />}
-          <NumberField
-            label="Of the last"
-            hint="Agents' reports are kept for 30 min."
-            unit="min"
-            value={draft.minutes}
-            onChange={(minutes) => set({ minutes })}
-            error={message("minutes")}
-          />
+          <div className="two">
+            <NumberField
+              label="Of the last"
+              hint="Agents' reports are kept for 30 min."
+              unit="min"
+              value={draft.minutes}
+              onChange={(minutes) => set({ minutes })}
+              error={message("minutes")}
+            />
+          </div>
         </>
       ) : (
         <RecordingField

@@ -15,14 +15,15 @@ import { useWidth } from "@/lib/width";
 const ROW = 18;
 const TALL = 12;
 const SHORT = 6;
-const LEFT = 118;
-const RIGHT = 26;
+const LEFT = 134;
+const RIGHT = 44;
 const FOOT = 22;
 /** Letters that fit beside the ticks. */
 const NAME = 17;
 
+/** Names of a group begin alike: both ends are kept. */
 const shortened = (name: string) =>
-  name.length > NAME ? `${name.slice(0, NAME - 1)}\u2026` : name;
+  name.length > NAME ? `${name.slice(0, NAME - 9)}\u2026${name.slice(-8)}` : name;
 
 const COLUMNS: Column<RasterRow>[] = [
   {
@@ -109,8 +110,11 @@ function Ticks({
   const ticks = axisTicks(0, span * scale, 5);
   const step = (ticks[1] ?? span * scale) - (ticks[0] ?? 0);
   const base = rows.length * ROW;
-  const x = (at: number) =>
-    Number((LEFT + (at / span) * Math.max(1, width - LEFT - RIGHT)).toFixed(1));
+  // Who is a little earlier than the leader may lie before the stretch.
+  const x = (at: number) => {
+    const part = Math.min(1, Math.max(0, at / span));
+    return Number((LEFT + part * Math.max(1, width - LEFT - RIGHT)).toFixed(1));
+  };
   const marks = (times: readonly number[], middle: number, height: number) =>
     times.map((at) => `M${x(at)} ${middle - height / 2}v${height}`).join("");
   return (
@@ -136,7 +140,7 @@ function Ticks({
           {axisText(tick, step)}
         </text>
       ))}
-      <text className="tf" x={width - RIGHT + 6} y={base + 15}>
+      <text className="tf" x={width - RIGHT + 24} y={base + 15}>
         {unit}
       </text>
     </svg>

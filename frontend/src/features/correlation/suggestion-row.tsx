@@ -95,6 +95,16 @@ export function SuggestionRow({
       <div className="sides">
         <div>
           <Raster suggestion={suggestion} within_s={within} />
+          <p>
+            <button
+              type="button"
+              className="link"
+              aria-expanded={all}
+              onClick={() => setAll((on) => !on)}
+            >
+              {all ? "Hide" : "Show"} the {countText(size, "publisher")}
+            </button>
+          </p>
         </div>
         <div>
           <p>{evidenceOf(suggestion, within)}</p>
@@ -124,17 +134,7 @@ export function SuggestionRow({
           )}
         </div>
       </div>
-      <div>
-        <button
-          type="button"
-          className="link"
-          aria-expanded={all}
-          onClick={() => setAll((on) => !on)}
-        >
-          {all ? "Hide" : "Show"} the {countText(size, "publisher")}
-        </button>
-        {all ? <MembersTable suggestion={suggestion} system={analysis.system} /> : null}
-      </div>
+      {all ? <MembersTable suggestion={suggestion} system={analysis.system} /> : null}
     </article>
   );
 }

@@ -13,7 +13,7 @@ export function lengthText(seconds: number, digits = 4): string {
 
 /** A share that is not whole is never called whole. */
 export const shareText = (share: number): string =>
-  share < 1 && share >= 0.995 ? `over ${percentText(0.99)}` : percentText(share);
+  share < 1 && share >= 0.995 ? `Over ${percentText(0.99)}` : percentText(share);
 
 /** What is not nothing is never called nothing. */
 export function chanceText(share: number): string {
