@@ -122,7 +122,7 @@ export type Suggestion = {
     analysis: string;
     analysis_id: string;
     at: string;
-    by: string | null;
+    by?: string | null;
     note: string;
   } | null;
   allowed_commands: ("accept" | "reject" | "undo")[];
