@@ -42,8 +42,9 @@ export type Analysis = {
   run: string;
   run_number: number;
   asked_by: string | null;
+  asked_by_id: string | null;
   created_at: string;
-  allowed_commands: string[];
+  allowed_commands: ("cancel" | "rerun")[];
 };
 
 /** Publishers of one period, and how many of them are in a group that shares its phase. */
@@ -51,6 +52,7 @@ export type Period = { period_s: number; publishers: number; grouped: number };
 
 /** The answer without its groups. */
 export type AnalysisOutcome = {
+  format: number;
   topic: string;
   method: string;
   search: {
@@ -73,6 +75,9 @@ export type AnalysisOutcome = {
 export type SuggestionState = "open" | "accepted" | "rejected";
 
 export type AnalysisDetail = Analysis & {
+  snapshot_hash: string;
+  model_version: number;
+  parameters: Record<string, unknown>;
   outcome: AnalysisOutcome;
   /** Suggestions by state. */
   open: number;

@@ -36,12 +36,14 @@ export const analysis = (change: Partial<Analysis> = {}): Analysis => ({
   run: "66666666-6666-4666-8666-666666666666",
   run_number: 2041,
   asked_by: "Ines Moreau",
+  asked_by_id: "5a111111-1111-4111-8111-111111111111",
   created_at: "2026-03-18T14:33:00Z",
   allowed_commands: ["rerun"],
   ...change,
 });
 
 export const outcome = (change: Partial<AnalysisOutcome> = {}): AnalysisOutcome => ({
+  format: 1,
   topic: "market.depth",
   method: "coincidences",
   search: { within_s: 0.05, least_share: 0.5, smallest_group: 2, false_groups: 0.01 },
@@ -62,6 +64,9 @@ export const outcome = (change: Partial<AnalysisOutcome> = {}): AnalysisOutcome 
 
 export const analysisDetail = (change: Partial<AnalysisDetail> = {}): AnalysisDetail => ({
   ...analysis(),
+  snapshot_hash: "9c41e0d7".repeat(8),
+  model_version: 42,
+  parameters: {},
   outcome: outcome(),
   open: 2,
   accepted: 0,

@@ -81,7 +81,7 @@ export function SuggestionRow({
   const { state, size } = suggestion;
   const look = STATES[state];
   const within = analysis.outcome.search.within_s;
-  const placeAgain = state === "accepted" && mayPlace && analysis.topic !== null;
+  const placed = state === "accepted" && mayPlace ? analysis.topic : null;
   return (
     <article className="suggestion" aria-labelledby={id}>
       <header>
@@ -119,10 +119,10 @@ export function SuggestionRow({
             <>
               <Decision suggestion={suggestion} />
               <div className="commands">
-                {placeAgain ? (
+                {placed !== null ? (
                   <Link
                     className="btn"
-                    to={askAddress("placement", analysis.system, { topic: analysis.topic ?? "" })}
+                    to={askAddress("placement", analysis.system, { topic: placed })}
                   >
                     <Icon name="split" small />
                     Place the topic again
