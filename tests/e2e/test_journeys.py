@@ -145,6 +145,7 @@ def test_pages_are_accessible_and_pictured(
         "topology": (f"/systems/{system['id']}/topology", "Busiest links"),
         "allocation": (f"/allocations/{latest['id']}", "best feasible"),
         "placements": (f"/systems/{system['id']}/placements", "newest first"),
+        "correlation": (f"/systems/{system['id']}/correlation", "newest first"),
         "runs": ("/runs", "R-1"),
         "plans": ("/plans", plan["name"]),
         "plan": (f"/plans/{plan['id']}", "Your decision"),

@@ -54,6 +54,19 @@ export const keys = {
     all: ["adaptation"] as const,
     one: (topic: string) => ["adaptation", topic] as const,
   },
+  /** Publishers that burst together. Members stand below their suggestion, which may be decided. */
+  correlation: {
+    all: ["correlation"] as const,
+    list: (query: ListQuery) => ["correlation", "list", query] as const,
+    one: (id: string) => ["correlation", "one", id] as const,
+    suggestions: (analysis: string, query: ListQuery) =>
+      ["correlation", "suggestions", analysis, query] as const,
+    members: (suggestion: string, query: ListQuery) =>
+      ["correlation", "members", suggestion, query] as const,
+  },
+  recordings: ["recordings"] as const,
+  /** By topic: it moves with what is measured. */
+  publisherTimes: (topic: string) => ["publisher-times", topic] as const,
   studies: {
     all: ["studies"] as const,
     list: (query: ListQuery) => ["studies", "list", query] as const,

@@ -12,7 +12,7 @@ import { listenersOf, manifests, places, waysOf } from "@/lib/manifest";
 /** Every kind of message that the server sends about objects. */
 const NEWS = [
   ...["run", "allocation", "placement", "study", "overlay", "system", "plan", "execution", "agent"],
-  ...["policy", "telemetry", "recomputation", "calibration"],
+  ...["policy", "telemetry", "recomputation", "calibration", "correlation", "suggestion"],
 ];
 
 const SYSTEM = "22222222-2222-4222-8222-222222222222";

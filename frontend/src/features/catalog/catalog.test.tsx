@@ -126,6 +126,15 @@ describe("an object", () => {
   const path = `/api/v1/topics/${T.id}`;
   const address = at(`topics/${T.id}`);
 
+  it("that is a topic leads to the search for publishers that burst together", async () => {
+    serve({ ...base, [`GET ${path}`]: ok(T) });
+    renderPage(<ObjectPage />, `${LIST}/:id`, address);
+    expect(await screen.findByRole("link", { name: "Look for bursts" })).toHaveAttribute(
+      "href",
+      `/systems/${SYSTEM}/correlation?topic=${T.id}&look=1`,
+    );
+  });
+
   it("saves its changes against the version that was read", async () => {
     const saved = topic({ version: 4, rate_max_per_s: 500 });
     const asked = serve({

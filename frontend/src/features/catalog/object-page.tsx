@@ -28,6 +28,7 @@ import { Icon } from "@/components/ui/icons";
 import { PageHead } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { tell, tellFailure, tellWithUndo } from "@/components/ui/toast";
+import { askAddress } from "@/lib/computations";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { useKeys } from "@/lib/keyboard";
 import { isKind, KINDS, to } from "@/lib/kinds";
@@ -189,6 +190,12 @@ function ObjectView({
               <Link className="btn" to={to.utilityEditor(system, latest.id)}>
                 <Icon name="chart" small />
                 Draw the curve
+              </Link>
+            ) : null}
+            {kind === "topics" && owner.data?.allowed_commands.includes("optimize") ? (
+              <Link className="btn" to={askAddress("correlation", system, { topic: latest.id })}>
+                <Icon name="burst" small />
+                Look for bursts
               </Link>
             ) : null}
             {mayDelete ? (

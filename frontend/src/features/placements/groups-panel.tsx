@@ -1,11 +1,13 @@
 /** Publishers that burst together, by broker: colours on each other, and a table of groups and brokers. */
 import { useState } from "react";
+import { Link } from "react-router";
 
 import { GROUPS_SHOWN, groupRows, usedOf, type GroupRow } from "./outcome";
 
-import type { Outcome } from "@/api/placements";
+import type { Outcome, PlacementDetail } from "@/api/placements";
 import { Empty, Panel } from "@/components/ui/panel";
 import { Scroll } from "@/components/ui/scroll";
+import { askAddress, listAddress } from "@/lib/computations";
 import { countText, fixed } from "@/lib/numbers";
 
 const NAMES_SHOWN = 3;
@@ -33,7 +35,35 @@ function Sentence({ groups }: { groups: Outcome["groups"] }) {
   );
 }
 
-export function GroupsPanel({ outcome, waits }: { outcome: Outcome; waits: boolean }) {
+/** To the search for such groups in what publishers sent; who may start none sees what was found. */
+function Search({
+  placement: { system, topic, allowed_commands: allowed },
+  className,
+}: {
+  placement: PlacementDetail;
+  className?: string;
+}) {
+  const may = topic !== null && allowed.includes("rerun");
+  return (
+    <Link
+      className={className}
+      to={may ? askAddress("correlation", system, { topic }) : listAddress("correlation", system)}
+    >
+      {may ? "Look for publishers that burst together" : "Groups found in what was sent"}
+    </Link>
+  );
+}
+
+export function GroupsPanel({
+  placement,
+  outcome,
+  waits,
+}: {
+  placement: PlacementDetail;
+  /** In what-if another than the placement's. */
+  outcome: Outcome;
+  waits: boolean;
+}) {
   const [all, setAll] = useState(false);
   const { groups } = outcome;
   const named = groups.filter(({ name }) => name !== null).length;
@@ -45,7 +75,7 @@ export function GroupsPanel({ outcome, waits }: { outcome: Outcome; waits: boole
   if (named === 0) {
     return (
       <Panel title={title}>
-        <Empty>
+        <Empty command={<Search placement={placement} className="btn sm" />}>
           No publisher of the topic has a correlation key, so none is known to send at the same
           moment as another.
         </Empty>
@@ -59,7 +89,7 @@ export function GroupsPanel({ outcome, waits }: { outcome: Outcome; waits: boole
       stale={waits}
       footer={
         <>
-          <Sentence groups={groups} />
+          <Sentence groups={groups} /> <Search placement={placement} />.
           {named > GROUPS_SHOWN + 1 ? (
             <>
               {" "}

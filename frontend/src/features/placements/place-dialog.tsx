@@ -1,9 +1,9 @@
 /** Ask for a placement: the topic, the brokers that shall be empty of it, the method. */
-import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 
-import { catalogAll, catalogList, catalogOne, type CatalogTypes } from "@/api/catalog";
+import { catalogAll, type CatalogTypes } from "@/api/catalog";
 import { place, placementMethodsQuery, type PlacementMethod } from "@/api/placements";
 import { keys } from "@/api/query-keys";
 import type { System } from "@/api/systems";
@@ -19,16 +19,14 @@ import {
 } from "@/components/ui/fields";
 import { QueryBody } from "@/components/ui/panel";
 import { MethodParameters } from "@/components/ui/parameter-fields";
+import { useTopicOptions } from "@/components/ui/topic-options";
 import { to } from "@/lib/kinds";
 import { fixed, rateText } from "@/lib/numbers";
 import { parameterDraft, readNumber, readParameters, type ParameterDraft } from "@/lib/parameters";
 import { messageFor } from "@/lib/problem";
-import { useStill } from "@/lib/still";
 import { useSubmission } from "@/lib/submission";
 
 const DRAWN = ["topic", "method", "seed", "note", "parameters", "drained_brokers"];
-const TOPICS_SHOWN = 50;
-const STILL_MS = 200;
 const LONGEST_NOTE = 2000;
 
 type Topic = CatalogTypes["topics"];
@@ -70,28 +68,6 @@ function optionOf({ id, name, token_rate_per_s: rate, token_bucket: bucket }: To
   return { value: id, label: `${name}: no token bucket, so nothing to split`, disabled: true };
 }
 
-function useTopics(system: string, chosen: string) {
-  const [typed, setTyped] = useState("");
-  const search = useStill(typed, STILL_MS);
-  const scope = { system, search: search || undefined, page_size: TOPICS_SHOWN };
-  const matching = useQuery({
-    queryKey: keys.catalog.list("topics", scope),
-    queryFn: ({ signal }) => catalogList("topics", scope, signal),
-    placeholderData: keepPreviousData,
-  });
-  const one = useQuery({
-    queryKey: keys.catalog.one("topics", chosen),
-    queryFn: ({ signal }) => catalogOne("topics", chosen, signal),
-    enabled: chosen !== "",
-  });
-  const rows = matching.data?.results ?? [];
-  const kept = one.data && !rows.some((row) => row.id === chosen) ? [one.data] : [];
-  // What the field shows once something is chosen is no search for it.
-  const onSearch = (text: string) =>
-    setTyped([...kept, ...rows].some((row) => optionOf(row).label === text) ? "" : text);
-  return { rows: [...kept, ...rows], loading: matching.isFetching, onSearch };
-}
-
 function PlaceForm({
   system,
   methods,
@@ -112,7 +88,7 @@ function PlaceForm({
   });
   const usual = methods.find((entry) => entry.is_default) ?? methods[0];
   const [topic, setTopic] = useState(initialTopic);
-  const topics = useTopics(system.id, topic);
+  const topics = useTopicOptions(system.id, topic, optionOf);
   const [name, setName] = useState(usual?.name ?? "");
   const [drafts, setDrafts] = useState<Record<string, ParameterDraft>>({});
   const [drained, setDrained] = useState<string[]>([]);
@@ -171,7 +147,7 @@ function PlaceForm({
       <PickField
         label="Topic"
         hint="Its token rate and bucket are what is split over the brokers."
-        options={topics.rows.map(optionOf)}
+        options={topics.options}
         value={topic}
         onChange={setTopic}
         onSearch={topics.onSearch}

@@ -186,6 +186,17 @@ describe("a placement", () => {
     open();
     expect(await screen.findByText(/has a correlation key, so none is known/)).toBeInTheDocument();
     expect(screen.queryByRole("slider", { name: /Group size/ })).toBeNull();
+    expect(
+      screen.getByRole("link", { name: "Look for publishers that burst together" }),
+    ).toHaveAttribute("href", `/systems/${SYSTEM}/correlation?topic=${L4.topic ?? ""}&look=1`);
+  });
+
+  it("leads who may start no run to the groups that were found", async () => {
+    serve(answersOf(placementDetail({ allowed_commands: [] })));
+    open();
+    expect(
+      await screen.findByRole("link", { name: "Groups found in what was sent" }),
+    ).toHaveAttribute("href", `/systems/${SYSTEM}/correlation`);
   });
 
   it("lists who moves, narrowed by the server", async () => {

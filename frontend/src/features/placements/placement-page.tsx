@@ -68,7 +68,7 @@ function PlacementView({ placement }: { placement: PlacementDetail }) {
           </div>
           <div className="stack">
             <WhatIfPanel stored={stored} trial={trial} may={may} />
-            <GroupsPanel outcome={outcome} waits={waits} />
+            <GroupsPanel placement={placement} outcome={outcome} waits={waits} />
           </div>
         </div>
         <PartsPanel placement={placement} />
