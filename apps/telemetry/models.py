@@ -1,5 +1,4 @@
-"""Store agents, one per broker at most, the samples they send about once a second, and their
-sums."""
+"""Store agents, one per broker at most, what they measure about once a second, and sums of it."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -187,6 +186,24 @@ class Sample(models.Model):
 
     def __str__(self) -> str:
         return f"{self.broker} at {self.at:%H:%M:%S}"
+
+
+class PublisherTimes(models.Model):
+    """Store which publishers sent at one broker in one interval, and when; kept for half an
+    hour."""
+
+    broker = models.ForeignKey(Broker, on_delete=models.CASCADE, related_name="publisher_times")
+    at = models.DateTimeField(help_text="When the agent's message was received.")
+    payload = models.BinaryField(help_text="As `domain.publisher_times` packs it.")
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["broker", "at"], name="publisher_times_by_broker"),
+            models.Index(fields=["at"], name="publisher_times_by_time"),
+        ]
+
+    def __str__(self) -> str:
+        return f"publishers of {self.broker} at {self.at:%H:%M:%S}"
 
 
 class Loss(models.Model):

@@ -11,6 +11,9 @@ from typing import Any
 from weir.errors import InvalidProblem
 
 MAX_ENTRIES = 20_000
+MAX_PUBLISHERS = 5_000
+LONGEST_NAME = 200
+"""Of publishers: the catalogue has none with a longer name."""
 FLOW = (
     *("offered_per_s", "passed_per_s", "shed_per_s", "message_bytes", "ack_s"),
     *("backlog", "backlog_bytes", "most_messages", "most_bytes", "keep_s"),
@@ -83,8 +86,29 @@ def _table(plain: object, names: tuple[str, ...], path: str) -> dict[str, dict[s
     return {name: _amounts(row, names, f"{path}.{name}") for name, row in rows.items()}
 
 
+def _publishers(plain: object, path: str) -> dict[str, tuple[int, float | None]]:
+    """Return how much each publisher sent in the interval, and when, in Unix seconds; None where
+    its moments could not be told apart."""
+    rows = _object(plain, path)
+    if len(rows) > MAX_PUBLISHERS:
+        raise InvalidProblem(path, f"holds {len(rows)} publishers; at most {MAX_PUBLISHERS}")
+    if not all(len(name) <= LONGEST_NAME and storable(name) for name in rows):
+        raise InvalidProblem(path, "holds a name that cannot be kept")
+    reported: dict[str, tuple[int, float | None]] = {}
+    for name, row in rows.items():
+        where = f"{path}.{name}"
+        if not isinstance(row, list | tuple) or len(row) != 2:
+            raise InvalidProblem(where, "must be a list of messages and time")
+        messages, at_s = row
+        if isinstance(messages, bool) or not isinstance(messages, int) or not 0 <= messages < 2**53:
+            raise InvalidProblem(where, f"must begin with a count, not {str(messages)[:40]!r}")
+        reported[name] = messages, None if at_s is None else float(_amount(at_s, where))
+    return reported
+
+
 def telemetry_checked(plain: object) -> dict[str, Any]:
-    """Return the known part of a telemetry message. Raises InvalidProblem naming the member."""
+    """Return the known part of a telemetry message; `publishers` only where the agent reports them.
+    Raises InvalidProblem naming the member."""
     known = _object(plain, "telemetry")
     load = _object(known.get("broker", {}), "telemetry.broker")
     broker: dict[str, Any] = dict(_amounts(load, LOAD, "telemetry.broker"))
@@ -108,6 +132,8 @@ def telemetry_checked(plain: object) -> dict[str, Any]:
         "broker": broker,
         "agent": _amounts(known.get("agent", {}), AGENT, "telemetry.agent"),
     }
+    if known.get("publishers") is not None:
+        sample["publishers"] = _publishers(known["publishers"], "telemetry.publishers")
     suspect = contradiction(sample)
     return {**sample, "suspect": suspect} if suspect else sample
 

@@ -18,7 +18,15 @@ from apps.common.errors import Conflict
 from apps.common.events import publish, publish_seldom
 from apps.systems.models import Product, System
 from apps.telemetry.domain.addresses import address_checked, simulated_address
-from apps.telemetry.models import KEEP_SAMPLES, Agent, AgentState, Removal, Sample
+from apps.telemetry.domain.publisher_times import pack
+from apps.telemetry.models import (
+    KEEP_SAMPLES,
+    Agent,
+    AgentState,
+    PublisherTimes,
+    Removal,
+    Sample,
+)
 from apps.telemetry.selectors import agents_ahead
 from apps.telemetry.selectors.silence import held_last
 from apps.telemetry.services.losses import losses_keep
@@ -358,7 +366,15 @@ def agent_report(
         numbered = {} if sequence is None else {"report_sequence": sequence}
         changed = bool(newer.update(**seen, **numbered)) and observed != agent.observed
     if telemetry is not None:
-        Sample.objects.create(broker_id=agent.broker_id, at=now, payload=telemetry)
+        sample = {name: part for name, part in telemetry.items() if name != "publishers"}
+        Sample.objects.create(broker_id=agent.broker_id, at=now, payload=sample)
+        if telemetry.get("publishers"):
+            # Apart from the sample, which pages and rules read much more often.
+            PublisherTimes.objects.create(
+                broker_id=agent.broker_id,
+                at=now,
+                payload=pack(telemetry["publishers"], received_s=now.timestamp()),
+            )
         losses_keep(agent=agent, telemetry=telemetry, now=now)
         publish_seldom(
             "telemetry",
@@ -385,8 +401,11 @@ def agents_lapse() -> int:
 
 
 def samples_prune() -> int:
-    """Delete samples older than half an hour. Returns how many rows were deleted."""
+    """Delete samples and times of publishers that are older than half an hour. Returns how many
+    rows were deleted."""
+    oldest = timezone.now() - KEEP_SAMPLES
     # The last sample of a silent broker says what is lost if it never returns.
     last = Sample.objects.order_by("broker_id", "-at", "-id").distinct("broker_id").values("pk")
-    old = Sample.objects.filter(at__lt=timezone.now() - KEEP_SAMPLES).exclude(pk__in=last)
-    return old.delete()[0]
+    old = Sample.objects.filter(at__lt=oldest).exclude(pk__in=last)
+    times = PublisherTimes.objects.filter(at__lt=oldest)
+    return old.delete()[0] + times.delete()[0]

@@ -15,7 +15,7 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
     max_leaves=8,
 )
-NAMES = ["interval_s", "flows", "classes", "links", "lost", "broker", "agent", "new"]
+NAMES = ["interval_s", "flows", "classes", "links", "lost", "broker", "agent", "publishers", "new"]
 MEMBERS = st.sampled_from(NAMES)
 
 
@@ -32,6 +32,16 @@ MEMBERS = st.sampled_from(NAMES)
         ({"broker": {"unmanaged": ["\x00"]}}, "telemetry.broker.unmanaged"),
         ({"broker": {"sync_always": "yes"}}, "telemetry.broker.sync_always"),
         ({"flows": {"\x00": {}}}, "telemetry.flows"),
+        ({"publishers": []}, "telemetry.publishers"),
+        ({"publishers": {"p": 3}}, "telemetry.publishers.p"),
+        ({"publishers": {"p": [1]}}, "telemetry.publishers.p"),
+        ({"publishers": {"p": [1.5, None]}}, "telemetry.publishers.p"),
+        ({"publishers": {"p": [-1, None]}}, "telemetry.publishers.p"),
+        ({"publishers": {"p": [1, "now"]}}, "telemetry.publishers.p"),
+        ({"publishers": {"p": [1, float("inf")]}}, "telemetry.publishers.p"),
+        ({"publishers": {"p" * 201: [1, None]}}, "telemetry.publishers"),
+        ({"publishers": {"\ud800": [1, None]}}, "telemetry.publishers"),
+        ({"publishers": {str(n): [1, None] for n in range(5_001)}}, "telemetry.publishers"),
     ],
 )
 def test_the_error_names_the_member(plain, path):
@@ -50,7 +60,8 @@ def test_what_is_taken_can_be_stored(plain):
     assert "\\u0000" not in text
     assert "\\ud8" not in text.lower()
     members = {"interval_s", "flows", "classes", "links", "lost", "broker", "agent"}
-    assert set(kept) - {"suspect"} == members
+    assert set(kept) - {"suspect", "publishers"} == members
+    assert ("publishers" in kept) is (plain.get("publishers") is not None)
 
 
 @given(plain=st.dictionaries(MEMBERS, ANYTHING))
