@@ -80,9 +80,7 @@ class CorrelationAnalysis(Computed):
                 | (Q(source=Source.RECORDING) & ~Q(recording="")),
                 name="correlation_source_known",
             ),
-            models.CheckConstraint(
-                condition=finite("within_s"), name="correlation_within_finite"
-            ),
+            models.CheckConstraint(condition=finite("within_s"), name="correlation_within_finite"),
             models.CheckConstraint(
                 condition=Q(judged__lte=F("publishers"), periodic__lte=F("publishers")),
                 name="correlation_judges_at_most_all",

@@ -3,7 +3,7 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from os.path import commonprefix
+from itertools import takewhile
 
 LENGTH = 150
 """Leaves room for the numbers that tell equal names apart, in a column of 200."""
@@ -21,7 +21,8 @@ def name_of(members: Sequence[str], topic: str, number: int) -> str:
     """Return what the names of the members begin with, or the topic's name and the number where
     that says nothing; `members` ascend."""
     # Of sorted names the first and the last differ most.
-    common = commonprefix([members[0], members[-1]])
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(members[0], members[-1], strict=False))
+    common = "".join(one for one, _ in pairs)
     # A number that is cut in half belongs to no member.
     common = common.rstrip("0123456789" + SEPARATORS) if common not in members else common
     common = plain(common).strip()[:LENGTH].strip()

@@ -4,13 +4,12 @@ Members are names, because a recording knows no more. They are joined with the c
 database: a group may have tens of thousands.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count
+from django.db.models import Count, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from apps.catalog.models import CorrelationKey, Publisher
@@ -69,10 +68,10 @@ class Facts:
         return str(self.keys_now[0]["name"]) if alone else ""
 
 
-def without_members(analysis: CorrelationAnalysis | None = None) -> Any:
-    """Return suggestions without their members, which may be many."""
+def without_members(analysis: CorrelationAnalysis) -> QuerySet[Suggestion]:
+    """Return the suggestions of an analysis without their members, which may be many."""
     rows = Suggestion.objects.select_related("decided_by").defer("members", "applied")
-    return rows if analysis is None else rows.filter(analysis=analysis)
+    return rows.filter(analysis=analysis)
 
 
 def facts_of(
@@ -146,7 +145,7 @@ def _names(analysis: CorrelationAnalysis, rows: Sequence[Suggestion]) -> dict[in
     return names
 
 
-def members_in_catalogue(suggestion: Suggestion) -> Any:
+def members_in_catalogue(suggestion: Suggestion) -> QuerySet[Publisher]:
     """Return the publishers of the topic in the catalogue that the suggestion names."""
     analysis = suggestion.analysis
     named = RawSQL(
@@ -176,10 +175,10 @@ def members_described(
     ]
 
 
-def counts_of(analysis: CorrelationAnalysis) -> dict[str, int]:
-    """Return how many suggestions of the analysis are in each state."""
-    counts: dict[str, int] = defaultdict(int)
-    counts |= dict(
-        analysis.suggestions.order_by().values_list("state").annotate(number=Count("pk"))
+def with_counts(
+    analyses: QuerySet[CorrelationAnalysis],
+) -> QuerySet[CorrelationAnalysis]:
+    """Return the analyses with how many of their suggestions are in each state."""
+    return analyses.annotate(
+        **{state.value: Count("suggestions", filter=Q(suggestions__state=state)) for state in State}
     )
-    return {state.value: counts[state.value] for state in State}

@@ -4,24 +4,34 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 from django.utils import timezone
 
 from apps.catalog.models import Topic
 from apps.common.errors import ApplicationError, Conflict
-from apps.correlation.domain.frozen import frozen, measured_bytes, recording_bytes
 from apps.correlation.domain.sentences import analysis_sentence, nobody_measured
 from apps.correlation.models import CorrelationAnalysis, Source
 from apps.correlation.selectors.measured import MOST_MINUTES, measured_of
 from apps.correlation.selectors.recordings import recording_of
-from apps.correlation.services.store import check_belongs, plain_of, store_rows
+from apps.correlation.services.store import check_belongs, store_rows
 from apps.runs.models import Run
 from apps.runs.selectors import Answer, Computation, Question
 from apps.runs.services.gateway import JobFailed
 from apps.systems.models import System
 from weir import __version__
+from weir.codec.correlation import (
+    METHOD,
+    CorrelationSnapshot,
+    answer_from_json,
+    search_to_dict,
+    snapshot_bytes,
+    snapshot_from_json,
+)
+from weir.codec.correlation import Recording as Frozen
+from weir.correlation.activity import Activity, Search
 
 KIND = "correlation"
-METHOD = "coincidences"
+DEFAULT = Search()
 
 
 def freeze(
@@ -31,35 +41,30 @@ def freeze(
     source: str = Source.MEASURED,
     minutes: float = MOST_MINUTES,
     recording: str = "",
-    within_s: float = 0.05,
-    least_share: float = 0.5,
-    smallest_group: int = 2,
+    within_s: float = DEFAULT.within_s,
+    least_share: float = DEFAULT.least_share,
+    smallest_group: int = DEFAULT.smallest_group,
     note: str = "",
     until: datetime | None = None,
 ) -> Question:
     """Freeze what agents measured of the topic's publishers in the last minutes, or which recording
     is searched. Raises Conflict `not_measured`, ApplicationError that names the field."""
     if source == Source.RECORDING:
-        payload = _recorded(topic, recording)
+        snapshot = _recorded(topic, recording)
     else:
-        payload = _measured(topic, minutes, until or timezone.now())
+        snapshot = _measured(topic, minutes, until or timezone.now())
+    search = Search(within_s=within_s, least_share=least_share, smallest_group=smallest_group)
     return Question(
-        payload=payload,
+        payload=snapshot_bytes(snapshot),
         method=METHOD,
-        parameters={
-            "within_s": within_s,
-            "least_share": least_share,
-            "smallest_group": smallest_group,
-            "false_groups": 0.01,
-        },
+        parameters=search_to_dict(search),
         note=note,
     )
 
 
-def _measured(topic: Topic, minutes: float, until: datetime) -> bytes:
+def _measured(topic: Topic, minutes: float, until: datetime) -> CorrelationSnapshot:
     measured = measured_of(topic, minutes=minutes, until=until)
-    since_s = measured.since_s
-    if since_s is None:
+    if not measured.times:
         raise Conflict(
             "not_measured",
             nobody_measured(
@@ -69,51 +74,57 @@ def _measured(topic: Topic, minutes: float, until: datetime) -> bytes:
                 minutes=minutes,
             ),
         )
-    return measured_bytes(
-        topic.name,
-        measured.times,
-        since_s=since_s,
+    names = tuple(sorted(measured.times))
+    times = [np.asarray(measured.times[name]) for name in names]
+    at_s = np.concatenate(times)
+    activity = Activity(
+        names=names,
+        starts=np.cumsum([0, *map(len, times)], dtype=np.int64),
+        at_s=at_s,
+        since_s=float(at_s.min()),
         # Clocks of brokers may be ahead of this one.
-        until_s=max(until.timestamp(), measured.until_s or since_s),
-        untimed=measured.untimed,
+        until_s=max(until.timestamp(), float(at_s.max())),
     )
+    return CorrelationSnapshot(topic=topic.name, activity=activity, untimed=measured.untimed)
 
 
-def _recorded(topic: Topic, name: str) -> bytes:
+def _recorded(topic: Topic, name: str) -> CorrelationSnapshot:
     recording = recording_of(name)
     if recording is None:
         raise ApplicationError.of_field(
             "recording", f'There is no recording "{name}" in the folder of recordings.'
         )
-    return recording_bytes(
-        topic.name, name=name, size=recording.bytes, modified_s=recording.modified_s
-    )
+    as_it_is = Frozen(name=name, size_bytes=recording.bytes, modified_s=recording.modified_s)
+    return CorrelationSnapshot(topic=topic.name, recording=as_it_is)
 
 
 def job_inputs(run: Run, row: None) -> Mapping[str, Any]:
     """Return where the recording lies; nothing where the moments are frozen themselves. Raises
     JobFailed where it is not what was asked about any more."""
-    source = frozen(bytes(run.snapshot.payload))["source"]
-    if source["kind"] != Source.RECORDING:
+    frozen = snapshot_from_json(bytes(run.snapshot.payload)).recording
+    if frozen is None:
         return {}
-    name = source["name"]
-    recording = recording_of(name)
+    recording = recording_of(frozen.name)
     if recording is None:
-        raise JobFailed(f"The recording {name} is gone from the folder of recordings.")
-    if (recording.bytes, recording.modified_s) != (source["bytes"], source["modified_s"]):
-        raise JobFailed(f"The recording {name} was changed since it was asked about. Ask again.")
+        raise JobFailed(f"The recording {frozen.name} is gone from the folder of recordings.")
+    if (recording.bytes, recording.modified_s) != (frozen.size_bytes, frozen.modified_s):
+        raise JobFailed(
+            f"The recording {frozen.name} was changed since it was asked about. Ask again."
+        )
     return {"recording": recording.uri}
 
 
 def store(run: Run, row: None, answer: bytes) -> Answer:
     """Check that the answer belongs to what was frozen; store it with its suggestions."""
-    plain = plain_of(answer)
-    check_belongs(run, frozen(bytes(run.snapshot.payload)), plain)
+    snapshot = snapshot_from_json(bytes(run.snapshot.payload))
+    read = answer_from_json(answer)
+    check_belongs(run, snapshot, read)
+    publishers = read.suggested.publishers
     return Answer(
         payload=answer,
         kernel_version=__version__,
-        progress={"done": plain["publishers"], "total": plain["publishers"]},
-        row=store_rows(run, plain),
+        progress={"done": publishers, "total": publishers},
+        row=store_rows(run, snapshot, read),
     )
 
 

@@ -25,7 +25,7 @@ from apps.correlation.models import State, Suggestion
 from apps.correlation.selectors.suggestions import members_in_catalogue
 from apps.systems.models import System
 from apps.systems.services import Given, entities_upsert, entity_delete, one_edit
-from apps.systems.services.upsert import Children
+from apps.systems.services.save import Children
 
 AUDITED_AS = "correlation_suggestion"
 
@@ -97,9 +97,7 @@ def suggestion_accept(
                 for each in chosen
             },
         }
-        _give(
-            system, actor, {each.name: key for each in chosen}, made, f"Accepted {row}. {note}"
-        )
+        _give(system, actor, {each.name: key for each in chosen}, made, f"Accepted {row}. {note}")
         row.state, row.key_name = State.ACCEPTED, name
         row.effect = accepted_sentence(
             key=name,
@@ -113,9 +111,7 @@ def suggestion_accept(
     return row
 
 
-def suggestion_reject(
-    *, suggestion: Suggestion, actor: User | None, note: str = ""
-) -> Suggestion:
+def suggestion_reject(*, suggestion: Suggestion, actor: User | None, note: str = "") -> Suggestion:
     """Reject the suggestion; nothing of the model changes. Raises Conflict `decided_already`."""
     with _decision(suggestion, actor, "reject", note) as row:
         _refuse_decided(row)
@@ -192,9 +188,7 @@ def _refuse_decided(row: Suggestion) -> None:
         return
     who = f" by {row.decided_by.display_name}" if row.decided_by else ""
     what = f"accepted as {row.key_name}" if row.state == State.ACCEPTED else "rejected"
-    raise Conflict(
-        "decided_already", f"{row} was {what}{who} already. Undo that to decide anew."
-    )
+    raise Conflict("decided_already", f"{row} was {what}{who} already. Undo that to decide anew.")
 
 
 @contextmanager

@@ -27,8 +27,8 @@ _in_one_edit: ContextVar[set[int] | None] = ContextVar("in_one_edit", default=No
 
 @contextmanager
 def one_edit() -> Iterator[None]:
-    """Make everything inside one edit: one transaction, and one new model version per system. Within
-    another edit it is a part of that one."""
+    """Make everything inside one edit: one transaction, and one new model version per system.
+    Within another edit it is a part of that one."""
     outer = _in_one_edit.get()
     # What is rolled back inside has advanced nothing outside.
     advanced = set() if outer is None else set(outer)
