@@ -10,6 +10,7 @@ from apps.catalog.models import Topic, finite
 from apps.common.models import BaseModel
 from apps.runs.models import Computed
 from apps.systems.models import System
+from weir.lifecycle.suggestions import SuggestionState as State
 
 
 class Source(models.TextChoices):
@@ -26,12 +27,7 @@ class Kind(models.TextChoices):
     PERIOD = "period", "They keep one period at one phase"
 
 
-class State(models.TextChoices):
-    """Name what was decided of a suggestion."""
-
-    OPEN = "open", "Open"
-    ACCEPTED = "accepted", "Accepted"
-    REJECTED = "rejected", "Rejected"
+SUGGESTION_STATES = [(state.value, state.value.capitalize()) for state in State]
 
 
 class CorrelationAnalysis(Computed):
@@ -121,7 +117,7 @@ class Suggestion(BaseModel):
     example: "models.JSONField[Any, Any]" = models.JSONField(
         help_text="When some of the members sent in a stretch of the window."
     )
-    state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
+    state = models.CharField(max_length=16, choices=SUGGESTION_STATES, default=State.OPEN)
     decided_at = models.DateTimeField(null=True)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"

@@ -1,6 +1,9 @@
 """Say what the published API needs to know about suggestions of correlation keys."""
 
 from apps.common.api.examples import SYSTEM, TOPIC, Example
+from weir.lifecycle.suggestions import SUGGESTIONS
+
+MACHINES = {"SuggestionStateEnum": SUGGESTIONS}
 
 TAGS = {
     "correlation-analyses": "Which publishers of a topic burst together, by the times of messages.",
@@ -12,7 +15,7 @@ ENUM_NAMES = {
     "SuggestionCommandEnum": "apps.correlation.api.serializers.SUGGESTION_COMMANDS",
     "CorrelationSourceEnum": "apps.correlation.models.Source.choices",
     "SuggestionKindEnum": "apps.correlation.models.Kind.choices",
-    "SuggestionStateEnum": "apps.correlation.models.State.choices",
+    "SuggestionStateEnum": "apps.correlation.models.SUGGESTION_STATES",
 }
 
 MEANINGS = {

@@ -11,15 +11,16 @@ from apps.accounts.domain.roles import Permission
 from apps.catalog.models import Topic
 from apps.common.api.fields import Amount, choices, command_list
 from apps.common.api.forms import Form
-from apps.correlation.models import CorrelationAnalysis, Kind, Source, State, Suggestion
+from apps.correlation.models import SUGGESTION_STATES, CorrelationAnalysis, Kind, Source, Suggestion
 from apps.correlation.selectors.measured import MOST_MINUTES
 from apps.correlation.selectors.recordings import LONGEST
 from apps.correlation.selectors.suggestions import Facts
 from apps.correlation.services.computation import DEFAULT
 from apps.runs.api.views import RUN_COMMANDS, RunSerializer
 from apps.systems.api.entities import Reference, SystemReference
+from weir.lifecycle.suggestions import SUGGESTIONS, SuggestionCommand, SuggestionState
 
-SUGGESTION_COMMANDS = choices("accept", "reject", "undo")
+SUGGESTION_COMMANDS = choices(*SuggestionCommand)
 NAME_LENGTH = 200
 NOTE_LENGTH = 2000
 
@@ -282,7 +283,7 @@ class SuggestionSerializer(serializers.ModelSerializer[Suggestion]):
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     kind = serializers.ChoiceField(choices=Kind.choices, read_only=True)
-    state = serializers.ChoiceField(choices=State.choices, read_only=True)
+    state = serializers.ChoiceField(choices=SUGGESTION_STATES, read_only=True)
     example = BurstExampleSerializer(read_only=True)
     decided_by = serializers.CharField(
         source="decided_by.display_name", read_only=True, allow_null=True, default=None
@@ -367,7 +368,7 @@ class SuggestionSerializer(serializers.ModelSerializer[Suggestion]):
         request = self.context.get("request")
         if request is None or Permission.EDIT_MODEL not in granted(request):
             return []
-        return ["accept", "reject"] if suggestion.state == State.OPEN else ["undo"]
+        return [command.value for command in SUGGESTIONS.table[SuggestionState(suggestion.state)]]
 
 
 class MemberSerializer(serializers.Serializer[dict[str, Any]]):

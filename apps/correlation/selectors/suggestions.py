@@ -14,7 +14,8 @@ from django.db.models.expressions import RawSQL
 
 from apps.catalog.models import CorrelationKey, Publisher
 from apps.correlation.domain.names import alternatives
-from apps.correlation.models import CorrelationAnalysis, State, Suggestion
+from apps.correlation.models import CorrelationAnalysis, Suggestion
+from weir.lifecycle.suggestions import SuggestionState as State
 
 KEYS = """
 SELECT s.id, k.name, count(*)

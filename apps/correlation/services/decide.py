@@ -7,7 +7,7 @@ without touching what others have edited since.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from django.utils import timezone
 
@@ -21,11 +21,14 @@ from apps.correlation.domain.sentences import (
     nothing_to_apply,
     undone_sentence,
 )
-from apps.correlation.models import State, Suggestion
+from apps.correlation.models import Suggestion
 from apps.correlation.selectors.suggestions import members_in_catalogue
 from apps.systems.models import System
 from apps.systems.services import Given, entities_upsert, entity_delete, one_edit
 from apps.systems.services.save import Children
+from weir.lifecycle.suggestions import SUGGESTIONS
+from weir.lifecycle.suggestions import SuggestionCommand as Command
+from weir.lifecycle.suggestions import SuggestionState as State
 
 AUDITED_AS = "correlation_suggestion"
 
@@ -61,8 +64,7 @@ def suggestion_accept(
 
     Raises Conflict: `decided_already`, `nothing_to_apply`.
     """
-    with _decision(suggestion, actor, "accept", note) as row:
-        _refuse_decided(row)
+    with _decision(suggestion, actor, Command.ACCEPT, note) as row:
         analysis = row.analysis
         system = analysis.system
         key = CorrelationKey.objects.filter(system=system, name=name).first()
@@ -98,7 +100,7 @@ def suggestion_accept(
             },
         }
         _give(system, actor, {each.name: key for each in chosen}, made, f"Accepted {row}. {note}")
-        row.state, row.key_name = State.ACCEPTED, name
+        row.key_name = name
         row.effect = accepted_sentence(
             key=name,
             made=made is not None,
@@ -113,9 +115,8 @@ def suggestion_accept(
 
 def suggestion_reject(*, suggestion: Suggestion, actor: User | None, note: str = "") -> Suggestion:
     """Reject the suggestion; nothing of the model changes. Raises Conflict `decided_already`."""
-    with _decision(suggestion, actor, "reject", note) as row:
-        _refuse_decided(row)
-        row.state, row.effect = State.REJECTED, ""
+    with _decision(suggestion, actor, Command.REJECT, note) as row:
+        row.effect = ""
     return row
 
 
@@ -125,11 +126,9 @@ def suggestion_undo(*, suggestion: Suggestion, actor: User | None, note: str = "
 
     Raises Conflict `not_decided`.
     """
-    with _decision(suggestion, actor, "undo", note) as row:
-        if row.state == State.OPEN:
-            raise Conflict("not_decided", f"Nobody has decided {row}; there is nothing to undo.")
+    with _decision(suggestion, actor, Command.UNDO, note) as row:
         row.effect = _take_back(row, actor, note) if row.state == State.ACCEPTED else ""
-        row.state, row.key_name, row.applied = State.OPEN, "", {}
+        row.key_name, row.applied = "", {}
     return row
 
 
@@ -183,9 +182,10 @@ def _give(
     )
 
 
-def _refuse_decided(row: Suggestion) -> None:
+def _refuse(row: Suggestion) -> NoReturn:
+    """Raise Conflict that says why the state of the suggestion does not allow the command."""
     if row.state == State.OPEN:
-        return
+        raise Conflict("not_decided", f"Nobody has decided {row}; there is nothing to undo.")
     who = f" by {row.decided_by.display_name}" if row.decided_by else ""
     what = f"accepted as {row.key_name}" if row.state == State.ACCEPTED else "rejected"
     raise Conflict("decided_already", f"{row} was {what}{who} already. Undo that to decide anew.")
@@ -193,10 +193,10 @@ def _refuse_decided(row: Suggestion) -> None:
 
 @contextmanager
 def _decision(
-    suggestion: Suggestion, actor: User | None, action: str, note: str
+    suggestion: Suggestion, actor: User | None, command: Command, note: str
 ) -> Iterator[Suggestion]:
     """Lock the suggestion within one edit of its system, keep what the caller makes of it, and
-    record it."""
+    record it. Raises Conflict."""
     with one_edit():
         analysis = suggestion.analysis
         # As every edit of the model: the system's row first, so that one decision comes after
@@ -208,7 +208,10 @@ def _decision(
             .get(pk=suggestion.pk)
         )
         before = {"state": row.state, "key": row.key_name}
+        if not SUGGESTIONS.allows(State(row.state), command):
+            _refuse(row)
         yield row
+        row.state = SUGGESTIONS.advance(State(row.state), command).value
         decided = row.state != State.OPEN
         row.decided_at = timezone.now() if decided else None
         row.decided_by = actor if decided else None
@@ -217,7 +220,7 @@ def _decision(
         system = System.objects.get(pk=analysis.system_id)
         record(
             actor=actor,
-            action=action,
+            action=command.value,
             object_kind=AUDITED_AS,
             object_id=row.public_id,
             object_name=str(row),

@@ -11000,6 +11000,8 @@ export interface components {
             /** @description Problems solved, of many. */
             done?: number;
             total?: number;
+            /** @description What is done of it, where it goes in phases; for people. */
+            phase?: string;
         };
         /**
          * @description - `queued`: Waits for a worker.
@@ -11615,6 +11617,8 @@ export interface components {
          * @description - `open`: Nobody has decided it.
          *     - `accepted`: Its members got a correlation key.
          *     - `rejected`: Somebody decided that it is none.
+         *
+         *     Final, for nothing follows: .
          * @enum {string}
          */
         SuggestionStateEnum: "open" | "accepted" | "rejected";

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.factories.bay import Bay, make_bay
+from tests.factories.bay import Bay, lay_recording, make_bay
 
 
 @pytest.fixture(autouse=True)
 def recordings(settings: Any, tmp_path: Path) -> Path:
     """The folder of recordings, with one that nobody reads."""
     settings.WEIR_RECORDINGS_DIR = tmp_path
-    (tmp_path / "day.parquet").write_bytes(b"PAR1")
+    lay_recording()
     return tmp_path
 
 

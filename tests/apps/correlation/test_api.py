@@ -28,8 +28,8 @@ def listed(api: Any, suggestion: Suggestion, **query: Any) -> list[dict[str, Any
     return rows
 
 
-def command(api: Any, suggestion: Suggestion, name: str, **body: Any) -> Any:
-    return api.post(f"{SUGGESTIONS}/{suggestion.public_id}/{name}", body, format="json")
+def command(api: Any, suggestion: Suggestion, what: str, /, **body: Any) -> Any:
+    return api.post(f"{SUGGESTIONS}/{suggestion.public_id}/{what}", body, format="json")
 
 
 def test_an_analysis_is_asked_for(api: Any, bay: Bay) -> None:

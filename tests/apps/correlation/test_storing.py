@@ -97,7 +97,7 @@ def test_numbers_that_are_not_finite_are_refused(bay: Bay) -> None:
 
 
 def _row(analysis: CorrelationAnalysis, number: int) -> dict[str, Any]:
-    first = analysis.suggestions.values().get()
+    first: dict[str, Any] = dict(analysis.suggestions.values().get())
     kept = {name: first[name] for name in first if name not in ("id", "public_id", "created_at")}
     return {**kept, "number": number, "proposal": f"p-{number}"}
 
