@@ -65,6 +65,9 @@ cycles without jitter give 4, chance gives more than this once in twelve."""
 DIVISORS = 3
 """The commonest distance may be so many periods."""
 
+NEARLY_ALL = 0.75
+"""Of the moments: a comb whose taken places, squared, over all places are more is the best."""
+
 MOST_COMBS = 32
 """Combs that are taken out of one publisher."""
 
@@ -292,9 +295,13 @@ def combed(starts: Any, moments: Any, since: float, within: float, out: Any, kep
             ordered = np.sort(distances[:size])
             nearest = np.empty(count, dtype=np.int64)
             best, period, phase, gate = 0.0, math.nan, 0.0, 0.0
-            for start in (commonest(ordered, NARROW), commonest(ordered, WIDE), known):
+            narrow, wide = commonest(ordered, NARROW), commonest(ordered, WIDE)
+            if narrow / NARROW <= wide <= narrow * NARROW:
+                wide = math.nan
+            for start in (narrow, wide, known):
                 for parts in range(1, DIVISORS + 1):
-                    if math.isnan(start):
+                    # No other comb can explain more than nearly all, with so few places.
+                    if math.isnan(start) or best > NEARLY_ALL * count:
                         break
                     score, tuned_s, begins, around = comb_of(times, start / parts, within, nearest)
                     if score > best:
