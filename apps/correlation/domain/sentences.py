@@ -96,8 +96,8 @@ def nobody_measured(*, topic: str, publishers: int, heard: int, minutes: float) 
     if not heard:
         return (
             f"No agent named one of the {counted(publishers, 'publisher')} of {topic} in the last "
-            f"{counted(round(minutes), 'minute')}. Agents name publishers that sign in by their "
-            "own name at a broker; where they do not, search a recording."
+            f"{counted(round(minutes), 'minute')}. Agents know the publishers that they let in "
+            "themselves; of others, search a recording."
         )
     return (
         f"The {counted(heard, 'publisher')} of {topic} that agents heard in the last "

@@ -14,7 +14,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.catalog.models import CorrelationKey, Publisher
-from apps.common.errors import Conflict
+from apps.common.errors import ApplicationError, Conflict
 from apps.common.events import publish
 from apps.correlation.domain.sentences import (
     accepted_sentence,
@@ -31,6 +31,9 @@ from weir.lifecycle.suggestions import SuggestionCommand as Command
 from weir.lifecycle.suggestions import SuggestionState as State
 
 AUDITED_AS = "correlation_suggestion"
+DECIDED = (
+    *("state", "decided_at", "decided_by", "note", "key_name", "applied", "effect", "updated_at"),
+)
 
 
 class _Keys:
@@ -74,21 +77,18 @@ def suggestion_accept(
         members = list(members_in_catalogue(row).select_related("correlation_key"))
         same = [each for each in members if key.pk and each.correlation_key_id == key.pk]
         free = [each for each in members if each.correlation_key_id is None]
-        others = len(members) - len(same) - len(free)
-        chosen = [
-            each
-            for each in members
-            if each.correlation_key_id is None
-            or (replace and (not key.pk or each.correlation_key_id != key.pk))
-        ]
+        neither = {each.pk for each in members} - {each.pk for each in (*same, *free)}
+        others = [each for each in members if each.pk in neither]
+        chosen = [*free, *others] if replace else free
         if not chosen:
-            topic = analysis.topic.name if analysis.topic else ""
-            raise Conflict(
-                "nothing_to_apply",
-                nothing_to_apply(
-                    topic=topic, size=row.size, known=len(members), other_keys=others, key=name
-                ),
+            sentence = nothing_to_apply(
+                topic=analysis.topic.name if analysis.topic else "",
+                size=row.size,
+                known=len(members),
+                other_keys=len(others),
+                key=name,
             )
+            raise Conflict("nothing_to_apply", sentence)
         row.applied = {
             "key": str(key.public_id),
             "made": made is not None,
@@ -105,8 +105,8 @@ def suggestion_accept(
             key=name,
             made=made is not None,
             given=len(chosen),
-            replaced=others if replace else 0,
-            kept=0 if replace else others,
+            replaced=len(others) if replace else 0,
+            kept=0 if replace else len(others),
             had=len(same),
             strangers=row.size - len(members),
         )
@@ -201,12 +201,18 @@ def _decision(
         analysis = suggestion.analysis
         # As every edit of the model: the system's row first, so that one decision comes after
         # another.
-        System.objects.select_for_update(no_key=True).get(pk=analysis.system_id)
+        System.objects.select_for_update(no_key=True).filter(pk=analysis.system_id).first()
         row = (
             Suggestion.objects.select_for_update(of=("self",))
             .select_related("analysis__system", "analysis__topic", "decided_by")
-            .get(pk=suggestion.pk)
+            .defer("members", "example", "analysis__outcome")
+            .filter(pk=suggestion.pk)
+            .first()
         )
+        if row is None:
+            raise ApplicationError(
+                "not_found", f"{suggestion} was deleted meanwhile, with its system.", status=404
+            )
         before = {"state": row.state, "key": row.key_name}
         if not SUGGESTIONS.allows(State(row.state), command):
             _refuse(row)
@@ -216,7 +222,7 @@ def _decision(
         row.decided_at = timezone.now() if decided else None
         row.decided_by = actor if decided else None
         row.note = note if decided else ""
-        row.save()
+        row.save(update_fields=DECIDED)
         system = System.objects.get(pk=analysis.system_id)
         record(
             actor=actor,

@@ -10,7 +10,7 @@ from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
 from apps.audit.models import AuditEntry
 from apps.catalog.models import CorrelationKey, Publisher, Topic
-from apps.common.errors import Conflict
+from apps.common.errors import ApplicationError, Conflict
 from apps.correlation.models import Suggestion
 from apps.correlation.services import suggestion_accept, suggestion_reject, suggestion_undo
 from tests.at_once import at_once
@@ -144,6 +144,14 @@ def test_rejecting_changes_nothing_and_can_be_undone(bay: Bay, admin: User) -> N
     assert bay.version() == before
     kinds = AuditEntry.objects.filter(object_kind="correlation_suggestion")
     assert list(kinds.order_by("id").values_list("action", flat=True)) == ["reject", "undo"]
+
+
+def test_a_suggestion_that_is_gone_is_decided_by_nobody(bay: Bay) -> None:
+    (suggestion,) = suggested(bay, QUAY)
+    Suggestion.objects.all().delete()
+    with pytest.raises(ApplicationError) as refusal:
+        accept(suggestion)
+    assert (refusal.value.status, bay.keys()) == (404, {"quay-1": "old"})
 
 
 def test_twenty_thousand_members_take_seconds(db: None) -> None:
