@@ -113,7 +113,7 @@ def commonest(ordered: Any, ratio: float) -> float:
             low += 1
         if high - low + 1 > best:
             best, at = high - low + 1, low
-    return ordered[at + best // 2] if best > 0 else math.nan
+    return float(ordered[at + best // 2]) if best > 0 else math.nan
 
 
 @compiled
@@ -173,7 +173,7 @@ def densest_phase(times: Any, period: float) -> float:
         if high - low + 1 > best:
             best, at = high - low + 1, low
     middle = at + best // 2
-    return phases[middle] if middle < count else phases[middle - count]
+    return float(phases[middle] if middle < count else phases[middle - count])
 
 
 @compiled
@@ -282,7 +282,7 @@ def first_phase(phases: Any, period: float) -> float:
     for at in range(1, len(ordered)):
         if ordered[at] - ordered[at - 1] > longest:
             best, longest = ordered[at], ordered[at] - ordered[at - 1]
-    return best
+    return float(best)
 
 
 @compiled
@@ -417,9 +417,8 @@ def _family_groups(
     beat = (phases + np.rint((middle - phases) / periods) * periods - middle) % period
     drift = (periods - period) * (duration_s / period)
     order = np.lexsort((ids, beat))
-    ids, beat, drift, periods, phases = (
-        column[order] for column in (ids, beat, drift, periods, phases)
-    )
+    ids, beat, drift = ids[order], beat[order], drift[order]
+    periods, phases = periods[order], phases[order]
     real = len(ids)
     again = int(np.searchsorted(beat, 2.0 * within, side="right"))
     row = np.concatenate([np.arange(real), np.arange(again)])
