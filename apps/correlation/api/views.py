@@ -171,7 +171,7 @@ class SuggestionViewSet(viewsets.GenericViewSet[Suggestion]):
         return self._answer(suggestion)
 
     def retrieve(self, request: Request, id: str) -> Response:
-        """Return one suggestion."""
+        """Return one suggestion with the keys that its members carry now."""
         return self._answer(self.get_object())
 
     @extend_schema(request=AcceptanceSerializer, responses=SuggestionSerializer)

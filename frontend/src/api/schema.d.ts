@@ -1027,8 +1027,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return one suggestion
-         * @description Return one suggestion.
+         * Return one suggestion with the keys that its members carry now
+         * @description Return one suggestion with the keys that its members carry now.
          *
          *     Role: any.
          */
