@@ -21,6 +21,7 @@ class Environment:
     spark_remote: str
     secret_key: str
     data_dir: Path
+    recordings_dir: Path
     web_url: str
     allowed_hosts: tuple[str, ...]
     secure_cookies: bool
@@ -80,12 +81,16 @@ def _whole(source: Mapping[str, str], name: str, *, most: int) -> int:
 def read_environment(source: Mapping[str, str] | None = None) -> Environment:
     """Read and check all variables. Raises ConfigurationError naming the first wrong one."""
     env = os.environ if source is None else source
+    data_dir = _need(env, "WEIR_DATA_DIR")
     return Environment(
         database_url=_need(env, "DATABASE_URL", ("postgres", "postgresql")),
         broker_url=_need(env, "WEIR_BROKER_URL", ("redis", "rediss", "unix")),
         spark_remote=_need(env, "WEIR_SPARK_REMOTE", ("sc",)),
         secret_key=_need(env, "WEIR_SECRET_KEY"),
-        data_dir=Path(_need(env, "WEIR_DATA_DIR")),
+        data_dir=Path(data_dir),
+        recordings_dir=Path(
+            env.get("WEIR_RECORDINGS_DIR", "").strip() or Path(data_dir, "recordings")
+        ),
         web_url=_need(env, "WEIR_WEB_URL", ("http", "https")).rstrip("/"),
         allowed_hosts=tuple(
             h for h in env.get("WEIR_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]").split(",") if h

@@ -50,6 +50,7 @@ INSTALLED_APPS = [
     "apps.rate_control",
     "apps.adaptation",
     "apps.placements",
+    "apps.correlation",
     "apps.overview",
     "apps.recomputation",
     "apps.studies",
@@ -223,6 +224,7 @@ CELERY_BEAT_SYNC_EVERY = 1
 WEIR_BROKER_URL = ENV.broker_url
 WEIR_SPARK_REMOTE = ENV.spark_remote
 WEIR_DATA_DIR = ENV.data_dir
+WEIR_RECORDINGS_DIR = ENV.recordings_dir
 WEIR_WEB_URL = ENV.web_url
 # A run whose worker has been silent this long is taken from it.
 WEIR_RUN_SILENCE_S = ENV.run_silence_s

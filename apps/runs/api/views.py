@@ -52,6 +52,7 @@ PROGRESS = {
 """The members of a progress report, all optional; at least one is needed."""
 
 MOST_MOMENTS = 5000
+LONGEST_PHASE = 60
 
 RUN_COMMANDS = choices(*PersonCommand)
 EVENT_COMMANDS = choices(OPENED, CANCEL_REQUESTED, *RunCommand)
@@ -68,6 +69,9 @@ class RunProgressSerializer(serializers.Serializer[dict[str, Any]]):
     upper_bound = serializers.FloatField(required=False)
     done = serializers.IntegerField(required=False, help_text="Problems solved, of many.")
     total = serializers.IntegerField(required=False)
+    phase = serializers.CharField(
+        required=False, help_text="What is done of it, where it goes in phases; for people."
+    )
 
 
 class ComputedSerializer(serializers.Serializer[Any]):
@@ -392,6 +396,16 @@ def _moments(body: dict[str, Any]) -> dict[str, list[tuple[int, float]]]:
     return {"moments": moments}
 
 
+def _phase(body: Any) -> dict[str, str]:
+    """Return what a job that goes in phases is doing, in a word or two."""
+    if "phase" not in body:
+        return {}
+    phase = body["phase"]
+    if not isinstance(phase, str) or not 0 < len(phase) <= LONGEST_PHASE:
+        raise ValueError("phase")
+    return {"phase": phase}
+
+
 @machine_post(max_body_bytes=512 * 1024)
 def report_progress(token: str, body: Any) -> bool:
     """Store the progress that a job reports. Its token names one attempt of one run and nothing
@@ -399,4 +413,4 @@ def report_progress(token: str, body: Any) -> bool:
     progress = {name: number(body[name]) for name, number in PROGRESS.items() if name in body}
     if not progress or not all(math.isfinite(value) for value in progress.values()):
         raise ValueError(progress)
-    return run_progress(token=token, progress={**progress, **_moments(body)})
+    return run_progress(token=token, progress={**progress, **_phase(body), **_moments(body)})

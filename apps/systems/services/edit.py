@@ -27,14 +27,19 @@ _in_one_edit: ContextVar[set[int] | None] = ContextVar("in_one_edit", default=No
 
 @contextmanager
 def one_edit() -> Iterator[None]:
-    """Make everything inside one edit: one transaction, and one new model version per system."""
-    advanced: set[int] = set()
+    """Make everything inside one edit: one transaction, and one new model version per system.
+    Within another edit it is a part of that one."""
+    outer = _in_one_edit.get()
+    # What is rolled back inside has advanced nothing outside.
+    advanced = set() if outer is None else set(outer)
     token = _in_one_edit.set(advanced)
     try:
         with transaction.atomic():
             yield
     finally:
         _in_one_edit.reset(token)
+    if outer is not None:
+        outer |= advanced
 
 
 def advance(system: System, changed: type[Entity] | None = None) -> int:

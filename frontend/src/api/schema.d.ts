@@ -829,6 +829,79 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/correlation-analyses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List searches for publishers that burst together
+         * @description List searches for publishers that burst together.
+         *
+         *     Role: any.
+         */
+        get: operations["correlation_analyses_list"];
+        put?: never;
+        /**
+         * Search for publishers of a topic that burst together: freeze when they sent, or which recording is searched, and open a run on it
+         * @description Search for publishers of a topic that burst together: freeze when they sent, or which
+         *     recording is searched, and open a run on it.
+         *
+         *     Role: editor.
+         */
+        post: operations["correlation_analyses_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/correlation-analyses/{analysis_id}/suggestions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what was suggested, the largest group first, with the keys of now
+         * @description List what was suggested, the largest group first, with the keys of now.
+         *
+         *     Role: any.
+         */
+        get: operations["correlation_analyses_suggestions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/correlation-analyses/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List searches for publishers that burst together
+         * @description List searches for publishers that burst together.
+         *
+         *     Role: any.
+         */
+        get: operations["correlation_analyses_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/correlation-keys": {
         parameters: {
             query?: never;
@@ -940,6 +1013,118 @@ export interface paths {
          *     Role: editor.
          */
         post: operations["correlation_keys_import_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/correlation-suggestions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return one suggestion with the keys that its members carry now
+         * @description Return one suggestion with the keys that its members carry now.
+         *
+         *     Role: any.
+         */
+        get: operations["correlation_suggestions_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/correlation-suggestions/{id}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give the members in the catalogue one correlation key, as one edit of the model
+         * @description Give the members in the catalogue one correlation key, as one edit of the model; those
+         *     that have another keep it, unless `replace` is sent.
+         *
+         *     Role: editor.
+         */
+        post: operations["correlation_suggestions_accept_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/correlation-suggestions/{id}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reject the suggestion
+         * @description Reject the suggestion; later ones of nearly the same publishers say so.
+         *
+         *     Role: editor.
+         */
+        post: operations["correlation_suggestions_reject_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/correlation-suggestions/{id}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Open the suggestion again
+         * @description Open the suggestion again. Of an acceptance, publishers that still carry its key get the
+         *     one before; the key goes where it was made for them and nobody has it.
+         *
+         *     Role: editor.
+         */
+        post: operations["correlation_suggestions_undo_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/correlation-suggestions/{suggestion_id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the members by name, with their publishers in the catalogue
+         * @description List the members by name, with their publishers in the catalogue.
+         *
+         *     Role: any.
+         */
+        get: operations["correlation_suggestions_members_list"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2621,6 +2806,28 @@ export interface paths {
         patch: operations["recomputation_triggers_partial_update"];
         trace?: never;
     };
+    "/api/v1/recordings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return every recording, those that were changed last first
+         * @description Return every recording, those that were changed last first.
+         *
+         *     Role: any.
+         */
+        get: operations["recordings_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/repairs": {
         parameters: {
             query?: never;
@@ -3850,6 +4057,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/topics/{id}/publisher-times": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return of how many of a topic's publishers agents know when they sent in the last half hour
+         * @description Return of how many of a topic's publishers agents know when they sent in the last half
+         *     hour.
+         *
+         *     Role: any.
+         */
+        get: operations["topics_publisher_times_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/topics/{id}/rate-range": {
         parameters: {
             query?: never;
@@ -4221,6 +4451,21 @@ export interface components {
         /** @description Why a plan may load more than a capacity. */
         AcceptOverloadRequest: {
             reason: string;
+        };
+        /** @description Which key the members of a suggestion get, and who of them. */
+        AcceptanceRequest: {
+            /**
+             * @description Why.
+             * @default
+             */
+            note: string;
+            /** @description A correlation key; made where there is none yet. */
+            name: string;
+            /**
+             * @description Whether those that have another key get it, too.
+             * @default false
+             */
+            replace: boolean;
         };
         /** @description What clients that belong to no consumer class may do at the brokers. */
         AccessRequest: {
@@ -4938,6 +5183,15 @@ export interface components {
              */
             bucket: number;
         };
+        /** @description A stretch of the window in which members burst. */
+        BurstExample: {
+            /** Format: double */
+            since_s: number;
+            /** Format: double */
+            until_s: number;
+            /** @description Some of the members, the leader first. */
+            rows: components["schemas"]["ExampleRow"][];
+        };
         /** @description How far measurements may correct a system's model. */
         CalibrationSettings: {
             /** Format: uuid */
@@ -5590,6 +5844,126 @@ export interface components {
             readonly at: string;
             readonly stale: boolean;
         };
+        /** @description An analysis without its suggestions. */
+        CorrelationAnalysis: {
+            /** Format: uuid */
+            readonly id: string;
+            /** @description Such as `C-3`. */
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            /**
+             * Format: uuid
+             * @description Null: the topic was deleted since.
+             */
+            readonly topic: string | null;
+            /** @description The topic's name at that time. */
+            readonly topic_name: string;
+            readonly source: components["schemas"]["CorrelationSourceEnum"];
+            /** @description Name of the recording; empty: measured by agents. */
+            readonly recording: string;
+            /**
+             * Format: date-time
+             * @description When the window begins; null: outside the calendar.
+             */
+            readonly since: string | null;
+            /**
+             * Format: date-time
+             * @description When the window ends; null as `since`.
+             */
+            readonly until: string | null;
+            /**
+             * Format: double
+             * @description How far apart messages are at most that came together.
+             */
+            readonly within_s: number;
+            /** @description Publishers with known moments. */
+            readonly publishers: number;
+            /** @description Those with enough moments to be told from chance. */
+            readonly judged: number;
+            /** @description Those that keep a period. */
+            readonly periodic: number;
+            /** @description Suggestions that were made. */
+            readonly groups: number;
+            readonly note: string;
+            /** Format: uuid */
+            readonly run: string;
+            readonly run_number: number;
+            readonly asked_by: string | null;
+            /** Format: uuid */
+            readonly asked_by_id: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly allowed_commands: components["schemas"]["RunCommandEnum"][];
+        };
+        /** @description An analysis with what was searched, and how far its suggestions are decided. */
+        CorrelationAnalysisDetail: {
+            /** Format: uuid */
+            readonly id: string;
+            /** @description Such as `C-3`. */
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            /**
+             * Format: uuid
+             * @description Null: the topic was deleted since.
+             */
+            readonly topic: string | null;
+            /** @description The topic's name at that time. */
+            readonly topic_name: string;
+            readonly source: components["schemas"]["CorrelationSourceEnum"];
+            /** @description Name of the recording; empty: measured by agents. */
+            readonly recording: string;
+            /**
+             * Format: date-time
+             * @description When the window begins; null: outside the calendar.
+             */
+            readonly since: string | null;
+            /**
+             * Format: date-time
+             * @description When the window ends; null as `since`.
+             */
+            readonly until: string | null;
+            /**
+             * Format: double
+             * @description How far apart messages are at most that came together.
+             */
+            readonly within_s: number;
+            /** @description Publishers with known moments. */
+            readonly publishers: number;
+            /** @description Those with enough moments to be told from chance. */
+            readonly judged: number;
+            /** @description Those that keep a period. */
+            readonly periodic: number;
+            /** @description Suggestions that were made. */
+            readonly groups: number;
+            readonly note: string;
+            /** Format: uuid */
+            readonly run: string;
+            readonly run_number: number;
+            readonly asked_by: string | null;
+            /** Format: uuid */
+            readonly asked_by_id: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly allowed_commands: components["schemas"]["RunCommandEnum"][];
+            readonly snapshot_hash: string;
+            readonly model_version: number;
+            readonly parameters: {
+                [key: string]: unknown;
+            };
+            readonly outcome: components["schemas"]["CorrelationOutcome"];
+            /** @description Suggestions to be decided. */
+            readonly open: number;
+            /** @description Suggestions that became keys. */
+            readonly accepted: number;
+            /** @description Suggestions that became none. */
+            readonly rejected: number;
+        };
         /** @description A correlation key of publishers. */
         CorrelationKey: {
             /** Format: uuid */
@@ -5623,6 +5997,94 @@ export interface components {
             reason?: string;
             description?: string;
         };
+        /** @description What was searched, and how much of it could be judged. */
+        CorrelationOutcome: {
+            format: number;
+            topic: string;
+            method: string;
+            search: components["schemas"]["CorrelationSearch"];
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            since_s: number;
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            until_s: number;
+            messages: number;
+            /** @description Publishers with known moments. */
+            publishers: number;
+            /** @description Those with enough moments to be told from chance. */
+            judged: number;
+            /** @description Those with fewer. */
+            too_few: number;
+            /** @description Those that keep a period. */
+            periodic: number;
+            /** @description Further publishers that sent too often for their moments to be told apart. */
+            untimed: number;
+            /** @description The largest, most publishers first. */
+            periods: components["schemas"]["Period"][];
+        };
+        /** @description Whose messages to search for bursts, and what counts as together. */
+        CorrelationRequestRequest: {
+            /** Format: uuid */
+            system: string;
+            /** Format: uuid */
+            topic: string;
+            /** @default measured */
+            source: components["schemas"]["CorrelationSourceEnum"];
+            /**
+             * Format: double
+             * @description Of what agents measured: the last so many minutes.
+             * @default 30
+             */
+            minutes: number;
+            /**
+             * @description A name from /recordings, where the source is `recording`.
+             * @default
+             */
+            recording: string;
+            /**
+             * Format: double
+             * @description How far apart messages are at most that came together, s.
+             * @default 0.05
+             */
+            within_s: number;
+            /**
+             * Format: double
+             * @description Share of the moments of the publisher with fewer that are together at least.
+             * @default 0.5
+             */
+            least_share: number;
+            /** @default 2 */
+            smallest_group: number;
+            /**
+             * @description Why.
+             * @default
+             */
+            note: string;
+        };
+        /** @description What counted as together. */
+        CorrelationSearch: {
+            /** Format: double */
+            within_s: number;
+            /** Format: double */
+            least_share: number;
+            smallest_group: number;
+            /**
+             * Format: double
+             * @description Groups that chance may give in the whole analysis, on average.
+             */
+            false_groups: number;
+        };
+        /**
+         * @description - `measured`: What agents reported of the topic's publishers in the last minutes.
+         *     - `recording`: A recording in the folder of recordings.
+         * @enum {string}
+         */
+        CorrelationSourceEnum: "measured" | "recording";
         /** @description A rate where the slope changes abruptly. */
         CurveKnot: {
             /** Format: double */
@@ -5684,6 +6146,14 @@ export interface components {
          * @enum {string}
          */
         DecisionEnum: "approve" | "reject";
+        /** @description Why a suggestion is rejected, or its decision taken back. */
+        DecisionRequest: {
+            /**
+             * @description Why.
+             * @default
+             */
+            note: string;
+        };
         /**
          * @description - `best_effort`: A message may be lost.
          *     - `reliable`: A message is kept until it is delivered, for as long as the retention says.
@@ -5875,6 +6345,12 @@ export interface components {
              * @default
              */
             note: string;
+        };
+        /** @description When one member sent in the stretch that is shown. */
+        ExampleRow: {
+            publisher: string;
+            /** @description Unix seconds. */
+            at_s: number[];
         };
         /** @description One attempt at a plan. */
         Execution: {
@@ -6779,6 +7255,11 @@ export interface components {
          * @enum {string}
          */
         JudgedEnum: "helped" | "kept" | "partly" | "missed" | "too_early" | "unknown";
+        /** @description A correlation key that members carry now. */
+        KeyNow: {
+            name: string;
+            publishers: number;
+        };
         /** @description What the producers of a reliable topic can send at most. */
         LatencyBound: {
             /** Format: uuid */
@@ -7076,6 +7557,18 @@ export interface components {
          * @enum {string}
          */
         MeasuredVerdictEnum: "kept" | "missed" | "inconclusive";
+        /** @description A member of a suggestion, with its publisher in the catalogue. */
+        Member: {
+            /** @description Its name. */
+            publisher: string;
+            /**
+             * Format: uuid
+             * @description Null: the catalogue has no such publisher of the topic.
+             */
+            id: string | null;
+            /** @description What it carries now; empty: none. */
+            correlation_key: string;
+        };
         /** @description One difference of the models behind two allocations. */
         ModelChange: {
             what: components["schemas"]["WhatEnum"];
@@ -7618,6 +8111,21 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["ConsumerClass"][];
         };
+        PaginatedCorrelationAnalysisList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["CorrelationAnalysis"][];
+        };
         PaginatedCorrelationKeyList: {
             /** @description Rows on all pages together. */
             count: number;
@@ -7737,6 +8245,21 @@ export interface components {
              */
             previous: string | null;
             results: components["schemas"]["Link"][];
+        };
+        PaginatedMemberList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["Member"][];
         };
         PaginatedOverlayList: {
             /** @description Rows on all pages together. */
@@ -7947,6 +8470,21 @@ export interface components {
              */
             previous: string | null;
             results: components["schemas"]["Subscriber"][];
+        };
+        PaginatedSuggestionList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["Suggestion"][];
         };
         PaginatedSystemList: {
             /** @description Rows on all pages together. */
@@ -8620,6 +9158,14 @@ export interface components {
          * @enum {string}
          */
         PatternEnum: "one_to_many" | "one_to_one" | "request_response";
+        /** @description Publishers that keep one period, whatever their phases are. */
+        Period: {
+            /** Format: double */
+            period_s: number;
+            publishers: number;
+            /** @description How many of them are in a suggestion. */
+            grouped: number;
+        };
         /**
          * @description - `ready`: Prepared; it waits for the outcome.
          *     - `refused`: It cannot prepare; `detail` says why.
@@ -9863,6 +10409,26 @@ export interface components {
             /** @description Whether it stays at its broker, whatever a placement finds. */
             pinned?: boolean;
         };
+        /** @description How much agents measured of a topic's publishers in the last half hour. */
+        PublisherTimes: {
+            /** @description Those in the catalogue. */
+            publishers: number;
+            /** @description Those of which agents reported messages. */
+            heard: number;
+            /** @description Those with moments that can be told apart. */
+            timed: number;
+            /**
+             * Format: date-time
+             * @description The first moment; null: none.
+             */
+            since: string | null;
+            /**
+             * Format: date-time
+             * @description The last moment; null: none.
+             */
+            until: string | null;
+            messages: number;
+        };
         /** @description Say how many publishers a broker releases and lets in, and name the first of them. */
         PublishersChanged: {
             released: number;
@@ -9940,9 +10506,33 @@ export interface components {
              */
             rate_max_per_s: number;
         };
+        /** @description A recording of messages. */
+        Recording: {
+            name: string;
+            bytes: number;
+            /** Format: date-time */
+            modified_at: string;
+        };
+        Recordings: {
+            results: components["schemas"]["Recording"][];
+        };
         /** @description The reason of a rejection. */
         RejectRequest: {
             comment: string;
+        };
+        /** @description A suggestion of nearly the same publishers that somebody rejected. */
+        RejectedBefore: {
+            /** Format: uuid */
+            id: string;
+            /** @description Such as `C-3`. */
+            analysis: string;
+            /** Format: uuid */
+            analysis_id: string;
+            /** Format: date-time */
+            at: string;
+            /** @description Null: an account that is no more. */
+            by?: string | null;
+            note: string;
         };
         /** @description Changes that together make the problem feasible; no smaller ones of this kind do. */
         Relaxation: {
@@ -10384,10 +10974,11 @@ export interface components {
          *     - `allocation`: Rates and admitted consumers.
          *     - `overlay`: The overlay tree.
          *     - `placement`: Publishers over brokers.
+         *     - `correlation`: Publishers that burst together.
          *     - `study`: What-if studies.
          * @enum {string}
          */
-        RunKindEnum: "calibration" | "allocation" | "overlay" | "placement" | "study";
+        RunKindEnum: "calibration" | "allocation" | "overlay" | "placement" | "correlation" | "study";
         /** @description The progress of a run; empty before its first report. */
         RunProgress: {
             iteration?: number;
@@ -10409,6 +11000,8 @@ export interface components {
             /** @description Problems solved, of many. */
             done?: number;
             total?: number;
+            /** @description What is done of it, where it goes in phases; for people. */
+            phase?: string;
         };
         /**
          * @description - `queued`: Waits for a worker.
@@ -10942,6 +11535,93 @@ export interface components {
             broker?: string | null;
             interests?: components["schemas"]["InterestRequest"][];
         };
+        /** @description Publishers that may get one correlation key; the context holds `facts` by row. */
+        Suggestion: {
+            /** Format: uuid */
+            readonly id: string;
+            /** @description Within its analysis; 1 is the largest. */
+            readonly number: number;
+            readonly kind: components["schemas"]["SuggestionKindEnum"];
+            readonly size: number;
+            /**
+             * Format: double
+             * @description Mean share of a member's moments that are together with the leader's.
+             */
+            readonly share: number;
+            /**
+             * Format: double
+             * @description The share that chance would give.
+             */
+            readonly by_chance: number;
+            /**
+             * Format: double
+             * @description Median distance of a member's moment from the leader's, s.
+             */
+            readonly spread_s: number;
+            /** @description Moments of the leader at which at least half of the members sent. */
+            readonly bursts: number;
+            /**
+             * Format: double
+             * @description Null: they keep no period.
+             */
+            readonly period_s: number | null;
+            /**
+             * Format: double
+             * @description When the period begins after the window does, s; null as `period_s`.
+             */
+            readonly phase_s: number | null;
+            /**
+             * Format: double
+             * @description Messages of all members per second of the window.
+             */
+            readonly rate_per_s: number;
+            readonly example: components["schemas"]["BurstExample"];
+            readonly state: components["schemas"]["SuggestionStateEnum"];
+            /** Format: date-time */
+            readonly decided_at: string | null;
+            readonly decided_by: string | null;
+            /** @description Why it was decided so. */
+            readonly note: string;
+            /** @description The key that an acceptance gave; else empty. */
+            readonly key_name: string;
+            /** @description What the last decision changed, in a sentence. */
+            readonly effect: string;
+            /** @description The key that was given; else a name for it that is not taken. */
+            readonly name: string;
+            /** @description Members that the catalogue has as publishers of the topic. */
+            readonly in_catalogue: number;
+            /** @description Keys that these carry now, most publishers first. */
+            readonly keys_now: components["schemas"]["KeyNow"][];
+            /** @description How many of these carry none. */
+            readonly without_key: number;
+            /** @description The key that all of these carry already; else empty. */
+            readonly same_as_key: string;
+            /** @description The latest rejected suggestion of the topic that has at least four of five members in common with this one; null: none, or this one is decided. */
+            readonly rejected_before: components["schemas"]["RejectedBefore"] | null;
+            readonly allowed_commands: components["schemas"]["SuggestionCommandEnum"][];
+        };
+        /**
+         * @description - `accept`: Give the members one correlation key.
+         *     - `reject`: Keep them as they are, and remember that.
+         *     - `undo`: Take the decision back; the suggestion is open again.
+         * @enum {string}
+         */
+        SuggestionCommandEnum: "accept" | "reject" | "undo";
+        /**
+         * @description - `event`: They send at the same moments.
+         *     - `period`: They keep one period at one phase.
+         * @enum {string}
+         */
+        SuggestionKindEnum: "event" | "period";
+        /**
+         * @description - `open`: Nobody has decided it.
+         *     - `accepted`: Its members got a correlation key.
+         *     - `rejected`: Somebody decided that it is none.
+         *
+         *     Final, for nothing follows: .
+         * @enum {string}
+         */
+        SuggestionStateEnum: "open" | "accepted" | "rejected";
         /**
          * @description A system; `allowed_commands` also says whether the caller may add objects to it and
          *     optimize it.
@@ -11792,6 +12472,9 @@ export interface components {
              *     - `already_in_force` (409): The model is in force already; go on with plans.
              *     - `no_such_broker` (409): The overlay names a broker that was deleted.
              *     - `no_overlay_in_force` (409): Put an overlay in force first.
+             *     - `decided_already` (409): Somebody has accepted or rejected the suggestion; undo that first.
+             *     - `not_decided` (409): Nobody has accepted or rejected the suggestion.
+             *     - `nothing_to_apply` (409): To accept the suggestion would change no publisher.
              *     - `not_adapted` (409): No order to adapt the topic's parts is in force.
              *     - `stopped_already` (409): Somebody has stopped this adaptation before.
              *     - `not_stopped` (409): Nobody has stopped this adaptation.
@@ -14561,6 +15244,233 @@ export interface operations {
             };
         };
     };
+    correlation_analyses_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description `created_at`, `number`, `publishers`, `groups`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                run?: string;
+                /** @description Words; each must appear in one of `topic_name`, `recording`, `system.name`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                source?: components["schemas"]["CorrelationSourceEnum"];
+                system?: string;
+                topic?: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedCorrelationAnalysisList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    correlation_analyses_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                 *       "minutes": 30
+                 *     }
+                 */
+                "application/json": components["schemas"]["CorrelationRequestRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000020",
+                     *       "number": 26,
+                     *       "kind": "allocation",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "system_name": "Trading floor",
+                     *       "state": "running",
+                     *       "method": "certified",
+                     *       "parameters": {},
+                     *       "seed": 0,
+                     *       "time_limit_s": 30,
+                     *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
+                     *       "model_version": 14,
+                     *       "result_hash": null,
+                     *       "kernel_version": "",
+                     *       "allocation": null,
+                     *       "study": null,
+                     *       "overlay_evaluation": null,
+                     *       "computed": null,
+                     *       "answer": null,
+                     *       "asked_by": "editor",
+                     *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
+                     *       "rerun_of": null,
+                     *       "rerun_of_name": null,
+                     *       "starts_from": null,
+                     *       "starts_from_name": null,
+                     *       "attempt": 1,
+                     *       "worker": "celery@worker-1",
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "started_at": "2026-03-02T08:00:00.140Z",
+                     *       "finished_at": null,
+                     *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
+                     *       "cancel_requested": false,
+                     *       "progress": {
+                     *         "iteration": 12,
+                     *         "utility": 1320911.4,
+                     *         "upper_bound": 1329014.2
+                     *       },
+                     *       "failure_code": "",
+                     *       "failure": "",
+                     *       "allowed_commands": [
+                     *         "cancel"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    correlation_analyses_suggestions_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                kind?: components["schemas"]["SuggestionKindEnum"];
+                /** @description `number`, `size`, `share`, `spread_s`, `rate_per_s`, `decided_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                state?: components["schemas"]["SuggestionStateEnum"];
+            };
+            header?: never;
+            path: {
+                analysis_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedSuggestionList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    correlation_analyses_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CorrelationAnalysisDetail"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     correlation_keys_list: {
         parameters: {
             query?: {
@@ -14973,6 +15883,226 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    correlation_suggestions_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Suggestion"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    correlation_suggestions_accept_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "quay-3"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AcceptanceRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Suggestion"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    correlation_suggestions_reject_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "note": "Clocks that were set alike by hand"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DecisionRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Suggestion"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    correlation_suggestions_undo_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "note": "They were moved to two sites"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DecisionRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Suggestion"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    correlation_suggestions_members_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description Words; each must appear in one of `publisher`. */
+                search?: string;
+            };
+            header?: never;
+            path: {
+                suggestion_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedMemberList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -19681,6 +20811,37 @@ export interface operations {
             };
         };
     };
+    recordings_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Recordings"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     repairs_list: {
         parameters: {
             query: {
@@ -23659,6 +24820,40 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    topics_publisher_times_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublisherTimes"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {

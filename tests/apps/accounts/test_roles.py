@@ -33,6 +33,7 @@ READ_ONLY = {
     "optimizers",
     "placement-methods",
     "processes",
+    "recordings",
     "telemetry",
     "topology-methods",
     "topology-planners",
@@ -41,6 +42,8 @@ READ_ONLY = {
 RUNS = {
     *("calibrations", "runs", "allocations", "placements", "studies"),
     *("overlay-evaluations", "overlay-candidates", "overlay-transformations", "repairs"),
+    # A suggestion that is accepted is an edit of the model.
+    *("correlation-analyses", "correlation-suggestions"),
 }
 # Everybody reads them; one role changes them.
 KEPT_BY = {"agents": ADMINS, "executions": OPERATORS, "policies": ADMINS}

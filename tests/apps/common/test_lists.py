@@ -8,6 +8,7 @@ import pytest
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
+from tests.factories.bay import QUAY, make_bay, suggested
 from tests.factories.kinds import World
 from tests.factories.runs import make_allocation
 from tests.factories.streets import make_streets, place
@@ -59,6 +60,11 @@ def address(path: str, world: World) -> str:
     """The address of a list, also of one below an object."""
     if "{allocation_id}" in path:
         return path.replace("{allocation_id}", str(make_allocation(world.system).public_id))
+    if "{analysis_id}" in path or "{suggestion_id}" in path:
+        (suggestion,) = suggested(make_bay(), QUAY)
+        return path.replace("{suggestion_id}", str(suggestion.public_id)).replace(
+            "{analysis_id}", str(suggestion.analysis.public_id)
+        )
     if "{placement_id}" in path:
         return path.replace("{placement_id}", str(place(make_streets()).public_id))
     return re.sub(r"\{\w+\}", str(uuid.uuid4()), path)

@@ -34,6 +34,14 @@ def test_progress_is_kept_and_shown(client, api, held):
     assert api.get(f"/api/v1/runs/{held.public_id}").json()["progress"] == STEP
 
 
+def test_progress_says_which_phase_it_is_of(client, api, held):
+    step = {"phase": "judge pairs", "done": 3, "total": 8}
+    assert report(client, progress_token(held), step).json() == {"continue": True}
+    assert api.get(f"/api/v1/runs/{held.public_id}").json()["progress"] == step
+    for phase in ("", "x" * 61, 7, None):
+        assert report(client, progress_token(held), {**step, "phase": phase}).status_code == 400
+
+
 def test_job_of_a_cancelled_run_is_told_to_stop(client, held, admin):
     run_cancel(run=held, actor=admin)
     assert report(client, progress_token(held)).json() == {"continue": False}

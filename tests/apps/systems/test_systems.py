@@ -130,6 +130,26 @@ def test_edits_in_one_edit_advance_the_model_version_once(world: World):
     assert System.objects.get(pk=world.system.pk).model_version == before + 1
 
 
+def test_one_edit_within_another_is_a_part_of_it(world: World):
+    before = System.objects.get(pk=world.system.pk).model_version
+
+    def fail(broker: Broker):
+        with one_edit():
+            entity_update(instance=broker, actor=None, expected_version=1, values={"region": "eu"})
+            raise ZeroDivisionError
+
+    with one_edit():
+        # What was taken back has not advanced the version for what follows.
+        with pytest.raises(ZeroDivisionError):
+            fail(world.broker)
+        for broker in (world.broker, world.other_broker):
+            with one_edit():
+                entity_update(
+                    instance=broker, actor=None, expected_version=1, values={"region": "us"}
+                )
+    assert System.objects.get(pk=world.system.pk).model_version == before + 1
+
+
 def test_a_failed_edit_within_one_edit_undoes_all_of_it(world: World):
     before = System.objects.get(pk=world.system.pk).model_version
 

@@ -24,6 +24,7 @@ from weir.lifecycle.steps import (
     StepCommand,
     StepState,
 )
+from weir.lifecycle.suggestions import SUGGESTIONS, SuggestionCommand, SuggestionState
 
 if TYPE_CHECKING:
     from weir.lifecycle.machine import Machine
@@ -37,6 +38,7 @@ TABLES = [
     (FIRINGS, FiringState, FiringCommand),
     (FITS, FitState, FitCommand),
     (DECISIONS, DecisionState, DecisionCommand),
+    (SUGGESTIONS, SuggestionState, SuggestionCommand),
 ]
 # As the diagram of weir/lifecycle/plans.py draws it, written down a second time.
 PLAN_WAYS = {
