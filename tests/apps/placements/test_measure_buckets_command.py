@@ -9,8 +9,8 @@ import pytest
 from django.core.management import call_command
 from pyarrow import parquet
 
+from benchmarks.recordings import BEGAN_S, make_topics, write_recording
 from spark_tasks import recordings
-from tests.factories.recordings import BEGAN_S, make_topics, write_recording
 from weir.queueing.traces import delays_s, work_over
 
 
