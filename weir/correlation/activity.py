@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from weir.errors import InvalidProblem
+from weir.plugins import about, check_fields
+
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -15,15 +21,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What counts as bursting together; defaults are those of the product."""
+    """What counts as bursting together; defaults are those of the product.
 
-    within_s: float = 0.05
-    """How far apart two messages are at most that came together."""
-    least_share: float = 0.5
-    """Of the moments of the publisher with fewer: so many are together at least."""
-    smallest_group: int = 2
-    false_groups: float = 0.01
-    """How many groups chance may give in a whole analysis, on average."""
+    Raises InvalidProblem naming the field and its bound.
+    """
+
+    within_s: float = field(
+        default=0.05,
+        metadata=about(
+            help="How far apart two messages are at most that came together",
+            unit="s",
+            min=0.0001,
+            max=60,
+        ),
+    )
+    least_share: float = field(
+        default=0.5,
+        metadata=about(
+            help="Of the moments of the publisher with fewer: so many are together at least",
+            min=0.2,
+            max=1,
+        ),
+    )
+    smallest_group: int = field(
+        default=2, metadata=about(help="Publishers of a group at least", min=2, max=1000)
+    )
+    false_groups: float = field(
+        default=0.01,
+        metadata=about(
+            help="How many groups chance may give in a whole analysis, on average",
+            min=1e-9,
+            max=1,
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        """Check every member against its bounds."""
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +72,75 @@ class Activity:
     """Unix seconds."""
     since_s: float
     until_s: float
+    messages: Ints | None = None
+    """How many messages each publisher sent; None: one at each of its times."""
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the window."""
+        return self.until_s - self.since_s
+
+
+def messages_of(activity: Activity) -> Ints:
+    """Return how many messages each publisher sent."""
+    if activity.messages is not None:
+        return activity.messages
+    counts: Ints = np.diff(activity.starts)
+    return counts
+
+
+def activity_of(
+    names: Sequence[str],
+    ids: ArrayLike,
+    at_s: ArrayLike,
+    *,
+    since_s: float | None = None,
+    until_s: float | None = None,
+    messages: ArrayLike | None = None,
+) -> Activity:
+    """Return messages in any order as an activity.
+
+    `ids`: the place of each message's publisher in `names`, which ascend; `messages`: how many were
+    sent at each of the times; a window that is not given reaches from the first to the last.
+    Raises InvalidProblem for times that are no finite numbers.
+    """
+    owner, times = np.asarray(ids, dtype=np.int64), np.asarray(at_s, dtype=float)
+    wrong = int(len(times) - np.isfinite(times).sum())
+    if wrong:
+        raise InvalidProblem("at_s", f"must be finite, but {wrong:,} are not")
+    order = np.lexsort((times, owner))
+    counts = np.bincount(owner, minlength=len(names)).astype(np.int64)
+    sent = None
+    if messages is not None:
+        weights = np.asarray(messages, dtype=np.int64)
+        sent = np.zeros(len(names), dtype=np.int64)
+        np.add.at(sent, owner, weights)
+    nothing = not len(times)
+    first = 0.0 if nothing else float(times.min())
+    last = 0.0 if nothing else float(times.max())
+    return Activity(
+        names=tuple(names),
+        starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        at_s=np.ascontiguousarray(times[order]),
+        since_s=first if since_s is None else since_s,
+        until_s=last if until_s is None else until_s,
+        messages=sent,
+    )
 
 
 def moments_of(activity: Activity, within_s: float) -> Activity:
     """Return the moments of each publisher: the first of messages that follow each other within
     `within_s`."""
-    raise NotImplementedError
+    first = np.ones(len(activity.at_s), dtype=bool)
+    first[1:] = np.diff(activity.at_s) > within_s
+    begins = activity.starts[:-1]
+    first[begins[begins < activity.starts[1:]]] = True
+    before = np.concatenate([[0], np.cumsum(first)]).astype(np.int64)
+    return Activity(
+        names=activity.names,
+        starts=before[activity.starts],
+        at_s=activity.at_s[first],
+        since_s=activity.since_s,
+        until_s=activity.until_s,
+        messages=messages_of(activity),
+    )
