@@ -1,14 +1,51 @@
-"""Judge whether two publishers send together more often than chance explains."""
+r"""Judge whether two publishers send together more often than chance explains.
+
+Shared moments are matched one to one within w = `within_s`, with two pointers, the earliest first;
+no matching has more. By chance there would be
+
+    the largest of  n_a n_b 2 w / T  and, for reaches R of 8, 64 and 512 w,
+                    (pairs at distances from 2 w to R) x 2 w / (2 R - 4 w),
+
+the flanks of a cross-correlogram: where both publishers are busy in the same hours, or in a storm
+of some seconds, they have as many pairs a little apart as together. Reaches beyond half of the
+window T say nothing; near its ends, pairs that cannot be are left out.
+
+Matches that follow each other by multiples of half their median distance are what two combs give
+that nobody recognised (too few cycles): they count as one, beside as many as chance would put
+there. Then the Poisson tail of the matches must lie below half of `false_groups` over the number of
+pairs among all publishers; the other half is left to periods.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weir.compiled import compiled
+from weir.correlation.chance import log_poisson_tail
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from weir.correlation.activity import Floats, Ints, Search
+
+CENTRE = 2.0
+"""In units of w: what is nearer is no flank."""
+
+REACHES = (8.0, 64.0, 512.0)
+"""In units of w: how far flanks reach."""
+
+ALIKE = 8.0
+"""In units of w: distances between matches that differ by less are equal."""
+
+EXPLAINED = 0.5
+"""Share of distances that may be multiples by chance; from there on nothing is discounted."""
+
+ROUNDING = 1e-9
+"""A share of exactly the least one is enough, whatever its last digit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +56,128 @@ class Judged:
     """Moments of one that are together with a moment of the other, one to one."""
     by_chance: Floats
     """How many of them chance would give."""
-    together: NDArray
+    together: NDArray[np.bool_]
+
+
+@compiled
+def match(one: Any, other: Any, within: float, places: Any) -> int:
+    """Fill `places` with the indices of moments of `one` and `other` that are together, one to
+    one; return how many."""
+    at = beside = count = 0
+    while at < len(one) and beside < len(other):
+        apart = one[at] - other[beside]
+        if apart > within:
+            beside += 1
+        elif apart < -within:
+            at += 1
+        else:
+            places[count, 0], places[count, 1] = at, beside
+            count += 1
+            at += 1
+            beside += 1
+    return count
+
+
+@compiled
+def pairs_within(one: Any, other: Any, reach: float) -> int:
+    """Return how many pairs of moments are at most `reach` apart."""
+    low = high = count = 0
+    for at in range(len(one)):
+        while low < len(other) and other[low] < one[at] - reach:
+            low += 1
+        while high < len(other) and other[high] <= one[at] + reach:
+            high += 1
+        count += high - low
+    return count
+
+
+@compiled
+def evidence_of(one: Any, places: Any, count: int, within: float) -> int:
+    """Return how many of the matches no comb explains."""
+    if count < 3:
+        return count
+    distances = np.empty(count - 1)
+    for at in range(count - 1):
+        distances[at] = one[places[at + 1, 0]] - one[places[at, 0]]
+    half = np.median(distances) / 2.0
+    by_chance = 2.0 * ALIKE * within / half
+    if by_chance >= EXPLAINED:
+        return count
+    like = 0
+    for distance in distances:
+        if abs(distance - half * np.rint(distance / half)) <= ALIKE * within:
+            like += 1
+    # The distance that is the median, or one of the two beside it, is explained by itself.
+    like = max(like - 1, 0)
+    return min(count, int((count - like) / (1.0 - by_chance) + 0.5))
+
+
+@compiled
+def chance_of(one: Any, other: Any, within: float, duration: float) -> float:
+    """Return how many matches chance would give."""
+    most = len(one) * len(other) * 2.0 * within / max(duration, 2.0 * within)
+    if 2.0 * CENTRE * within >= duration:
+        return most
+    centre = pairs_within(one, other, CENTRE * within)
+    for times in REACHES:
+        reach = times * within
+        if reach > duration / 2.0:
+            break
+        # Of pairs at distance d only those that begin d before the end of the window can be.
+        width = 2.0 * (reach - CENTRE * within)
+        width -= (reach * reach - (CENTRE * within) ** 2) / duration
+        flanks = pairs_within(one, other, reach) - centre
+        most = max(most, flanks * 2.0 * within / width)
+    return most
+
+
+@compiled
+def judge_pair(
+    one: Any, other: Any, within: float, duration: float, share: float, allowed: float
+) -> tuple[int, float, bool]:
+    """Return shared moments, those of chance, and whether the two are together."""
+    fewer = min(len(one), len(other))
+    places = np.empty((fewer, 2), dtype=np.int64)
+    count = match(one, other, within, places)
+    chance = chance_of(one, other, within, duration)
+    if count == 0 or count < share * fewer - ROUNDING:
+        return count, chance, False
+    if log_poisson_tail(count, chance) >= allowed:
+        return count, chance, False
+    evidence = evidence_of(one, places, count, within)
+    return count, chance, log_poisson_tail(evidence, chance) < allowed
+
+
+@compiled
+def judge_pairs(
+    pairs: Any,
+    starts: Any,
+    moments: Any,
+    within: float,
+    duration: float,
+    share: float,
+    allowed: float,
+    shared: Any,
+    by_chance: Any,
+    together: Any,
+) -> None:
+    """Fill the three columns of verdicts on pairs of rows."""
+    for at in range(len(pairs)):
+        one, other = pairs[at, 0], pairs[at, 1]
+        shared[at], by_chance[at], together[at] = judge_pair(
+            moments[starts[one] : starts[one + 1]],
+            moments[starts[other] : starts[other + 1]],
+            within,
+            duration,
+            share,
+            allowed,
+        )
+
+
+def log_allowed(publishers: int, search: Search) -> float:
+    """Return the logarithm of the tail below which a pair is no chance."""
+    every = max(publishers * (publishers - 1) / 2.0, 1.0)
+    return math.log(search.false_groups / 2.0 / every)
 
 
 def judge(
@@ -30,7 +188,23 @@ def judge(
     publishers: int,
     duration_s: float,
     search: Search,
+    least_share: float | None = None,
 ) -> Judged:
     """Judge pairs of rows of `starts`; `publishers`: how many there are in all, which says how many
-    pairs chance could have chosen from."""
-    raise NotImplementedError
+    pairs chance could have chosen from; `least_share` instead of that of the search."""
+    shared = np.empty(len(pairs), dtype=np.int64)
+    by_chance = np.empty(len(pairs))
+    together = np.empty(len(pairs), dtype=np.bool_)
+    judge_pairs(
+        np.ascontiguousarray(pairs, dtype=np.int64).reshape(-1, 2),
+        starts,
+        moments_s,
+        search.within_s,
+        duration_s,
+        search.least_share if least_share is None else least_share,
+        log_allowed(publishers, search),
+        shared,
+        by_chance,
+        together,
+    )
+    return Judged(shared=shared, by_chance=by_chance, together=together)

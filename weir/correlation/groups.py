@@ -1,14 +1,36 @@
-"""Make groups of pairs that burst together, each around one publisher."""
+"""Make groups of pairs that burst together, each around one publisher.
+
+Pairs are edges; a component of them may hold several groups, joined by publishers that send with
+more than one. In each component the publisher with the most edges leads, and everybody who is
+together with it joins, except who is not with at least half of up to `REFERENCES` others that
+joined: so the leader's other company is kept out. The rest repeats among itself. A leader whom
+nobody can join that way connects groups and leads none; it may still be a member.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from weir.compiled import compiled
+from weir.correlation.coincidence import judge
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from weir.correlation.activity import Floats, Ints, Search
+
+REFERENCES = 16
+"""Members that the others are compared with."""
+
+COMPANY = 0.5
+"""Of those, with how many a member is together at least."""
+
+LOOSELY = 0.5
+"""Of the least share: enough between members, who both miss bursts of their leader."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,9 +42,36 @@ class Star:
     """Ascending, with the leader."""
 
 
+@compiled
+def unite(edges: Any, parents: Any) -> None:
+    """Fill `parents` with the smallest row that each row is connected with."""
+    for at in range(len(edges)):
+        one, other = edges[at, 0], edges[at, 1]
+        while parents[one] != one:
+            parents[one] = parents[parents[one]]
+            one = parents[one]
+        while parents[other] != other:
+            parents[other] = parents[parents[other]]
+            other = parents[other]
+        if one < other:
+            parents[other] = one
+        else:
+            parents[one] = other
+    # A parent is never larger, so that it is settled before its children.
+    for row in range(len(parents)):
+        parents[row] = parents[parents[row]]
+
+
 def components_of(edges: Ints) -> Sequence[Ints]:
     """Return the connected components of pairs of ids, each ascending, by their smallest id."""
-    raise NotImplementedError
+    if not len(edges):
+        return ()
+    ids, rows = np.unique(edges, return_inverse=True)
+    parents = np.arange(len(ids))
+    unite(rows.reshape(-1, 2).astype(np.int64), parents)
+    order = np.argsort(parents, kind="stable")
+    cuts = np.flatnonzero(np.diff(parents[order])) + 1
+    return tuple(np.split(ids[order], cuts))
 
 
 def stars_of(
@@ -35,5 +84,66 @@ def stars_of(
     duration_s: float,
     search: Search,
 ) -> Sequence[Star]:
-    """Return the groups of one component; rows of `starts` are the publishers of `component`."""
-    raise NotImplementedError
+    """Return the groups of one component; rows of `starts` are the publishers of `component`.
+
+    `edges` are pairs of ids; those with others than the component's are left out, and neither their
+    order nor that of a pair matters.
+    """
+    component = np.asarray(component, dtype=np.int64)
+    inside = np.isin(edges, component).all(axis=1)
+    rows = np.searchsorted(component, np.asarray(edges, dtype=np.int64)[inside])
+    rows = np.unique(np.sort(rows, axis=1), axis=0)
+
+    def together(leader: int, others: Ints, share: float) -> Any:
+        pairs = np.stack([np.full(len(others), leader), others], axis=1)
+        verdicts = judge(
+            pairs,
+            starts,
+            moments_s,
+            publishers=publishers,
+            duration_s=duration_s,
+            search=search,
+            least_share=share,
+        )
+        return verdicts.together
+
+    stars: list[Star] = []
+    barred = np.zeros(len(component), dtype=bool)
+    waiting = [rows]
+    while waiting:
+        left = waiting.pop()
+        ends, degrees = np.unique(left, return_counts=True)
+        able = ~barred[ends]
+        if not able.any():
+            continue
+        leader = int(ends[able][np.argmax(degrees[able])])
+        others = ends[ends != leader]
+        joined = others[together(leader, others, search.least_share)]
+        joined = joined[_in_company(joined, together, LOOSELY * search.least_share)]
+        if not len(joined):
+            barred[leader] = True
+            waiting.append(left)
+            continue
+        members = np.sort(np.append(joined, leader))
+        if len(members) >= search.smallest_group:
+            stars.append(Star(leader=int(component[leader]), members=component[members]))
+        left = left[~np.isin(left, members).any(axis=1)]
+        # Parts that hang together no more are gone through by themselves: fewer to compare.
+        for part in components_of(left):
+            waiting.append(left[np.isin(left[:, 0], part)])
+    return tuple(sorted(stars, key=lambda star: int(star.members[0])))
+
+
+def _in_company(joined: Ints, together: Any, share: float) -> Any:
+    """Return which of those that joined a leader are together with half of the others, too."""
+    if len(joined) < 2:
+        return np.ones(len(joined), dtype=bool)
+    size = min(REFERENCES, len(joined))
+    references = joined[np.arange(size) * len(joined) // size]
+    with_others = np.zeros(len(joined), dtype=np.int64)
+    compared = np.full(len(joined), size)
+    for reference in references.tolist():
+        itself = joined == reference
+        with_others += together(reference, joined, share) & ~itself
+        compared -= itself
+    return with_others >= COMPANY * compared

@@ -117,7 +117,7 @@ def tuned(times: Any, period: float) -> float:
     """Return the period that the moments keep near to this one, by turns of neighbouring
     stretches."""
     first, span = times[0], times[-1] - times[0]
-    frequency, length, last = 1.0 / period, 2.0 * period, False
+    frequency, length, begun, last = 1.0 / period, 2.0 * period, False, False
     while True:
         if length >= span / 2.0:
             length, last = span * 0.5000001, True
@@ -141,8 +141,9 @@ def tuned(times: Any, period: float) -> float:
                 now_re += math.cos(turn)
                 now_im += math.sin(turn)
         # Most of what keeps no period ends here: without one, turns are of any direction.
-        if not last and real * real + imaginary * imaginary < TURNS_ALIKE * noise:
+        if not begun and real * real + imaginary * imaginary < TURNS_ALIKE * noise:
             return math.nan
+        begun = True
         frequency -= math.atan2(imaginary, real) / (2.0 * math.pi * length)
         if frequency <= 0.0:
             return math.nan
