@@ -35,6 +35,7 @@ Work = Callable[[int, list[Any]], Iterator[tuple[int, Any]]]
 def spread(spark: Any, given: Sequence[Any], work: Work) -> Any:
     """Call `work` in a task for each of the values given; return the frame of what it gives."""
     spark.conf.set(BATCH_BYTES, str(MOST_BATCH_BYTES))
+    # A range has a part at least, even of nothing.
     values = [pickle.dumps(value) for value in given]
 
     def in_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -42,7 +43,7 @@ def spread(spark: Any, given: Sequence[Any], work: Work) -> Any:
             for number in batch.column(0).to_pylist():
                 yield from _batches(work(number, [pickle.loads(values[number])]))
 
-    return spark.range(0, len(values), 1, len(values)).mapInArrow(in_task, BLOCKS)
+    return spark.range(0, len(values), 1, max(len(values), 1)).mapInArrow(in_task, BLOCKS)
 
 
 def exchange(frame: Any, parts: int, work: Work) -> Any:
