@@ -64,12 +64,15 @@ def make_publishers(
         at_s.append(bursts[columns] + jitter[rows, columns])
         events.append(sorted(names[members].tolist()))
     beats = np.arange(0, seconds - 60.0, 60.0)
-    for first in range(in_groups, in_groups + periodic, group):
-        members = numbers[first : first + group]
+    # Of many publishers of one period so many share some phase by chance that a few more say
+    # nothing: what is planted grows with them.
+    aligned = max(group, periodic // 100)
+    left = max(1, min(5, periodic // (10 * aligned)))
+    for first in range(in_groups, in_groups + periodic, aligned):
+        members = numbers[first : min(first + aligned, in_groups + periodic)]
         phase = chance.uniform(0, 60.0, len(members))
-        # Of 50 groups of the same period one shares its phase: more of it would be no coincidence.
-        if (first - in_groups) // group % 50 == 0 and len(phases) < 20:
-            phase[:] = 3.0 * len(phases) + chance.uniform(0, 0.01, len(members))
+        if len(phases) < left:
+            phase = 7.0 * (1 + len(phases)) + chance.uniform(0, 0.01, len(members))
             phases.append(sorted(names[members].tolist()))
         who.append(np.repeat(members, len(beats)))
         times = (

@@ -26,6 +26,9 @@ By = Literal["publisher", "topic"]
 LATEST_S = 1e11
 """Unix seconds of the year 5138: what lies beyond was given in a smaller unit."""
 
+MOST_AT_ONCE = 1_000_000
+"""Messages of one row: each takes room."""
+
 FEW = 5
 """Topics that a refusal names."""
 
@@ -210,7 +213,7 @@ def _seconds(column: Any) -> Any:
     """Return times as Unix seconds; null stays null. A timestamp without a zone is in UTC."""
     kind = column.type
     if not pa.types.is_timestamp(kind):
-        return column.cast(pa.float64())
+        return column.cast(pa.float64(), safe=False)
     per_s = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
     return compute.divide(column.cast(pa.int64()).cast(pa.float64(), safe=False), per_s)
 
@@ -267,6 +270,9 @@ def survey_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") ->
     for column in sorted(recording.columns):
         if empty := table[column].null_count:
             wrong[f"{column}: null"] = empty
+        if column in ("publisher", "topic") and "" in _texts(table[column]):
+            nameless = compute.equal(table[column].cast(pa.string()), "")
+            wrong[f"{column}: empty"] = int(compute.sum(nameless).as_py())
     at_s = _seconds(table["at_s"]).drop_null().to_numpy()
     if odd := int((~np.isfinite(at_s)).sum()):
         wrong["at_s: not finite"] = odd
@@ -276,6 +282,8 @@ def survey_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") ->
         sent = table["messages"].drop_null().to_numpy()
         if few := int((sent < 1).sum()):
             wrong["messages: below 1"] = few
+        if many := int((sent > MOST_AT_ONCE).sum()):
+            wrong[f"messages: above {MOST_AT_ONCE:,} at one moment"] = many
     topics: list[str] = []
     if "topic" in recording.columns:
         topics = sorted(text for text in _texts(table["topic"]) if text is not None)[:FEW]

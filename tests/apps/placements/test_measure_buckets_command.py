@@ -59,7 +59,7 @@ def test_messages_sent_at_once_count_as_many(tmp_path):
 
 
 def test_folder_of_files_timestamps_and_a_table_as_result(tmp_path):
-    folder = tmp_path / "recording"
+    folder = tmp_path / "Tag 1, Möwen"
     folder.mkdir()
     stamps = pa.array([1_700_000_000_250, 1_700_000_001_250], pa.timestamp("ms"))
     for name in ("a.parquet", "b.parquet", "_ignored.parquet"):
@@ -92,7 +92,10 @@ FITS = {"publisher": ["a", "b"], "at_s": [BEGAN_S, BEGAN_S + 1], "topic": ["t", 
         ({"at_s": [np.nan, np.inf]}, (), "at_s: 2 rows are not finite; leave them out"),
         ({"at_s": [1.7e12, 1.0]}, (), "at_s: 1 row is beyond the year 5000, so not in seconds"),
         ({"publisher": [None, "b"]}, (), "publisher: 1 row is null"),
+        ({"publisher": ["", ""]}, (), "publisher: 2 rows are empty"),
         ({"messages": [0, 1]}, (), "messages: 1 row is below 1"),
+        ({"messages": [1, 10**12]}, (), "messages: 1 row is above 1,000,000 at one moment"),
+        ({"at_s": [17 * 10**17, 1]}, (), "at_s: 1 row is beyond the year 5000"),
         ({"at_s": ["today", "now"]}, (), "at_s: must be numbers (Unix seconds) or timestamps"),
         ({"topic": None}, (), "topic: the recording has no such column, only publisher, at_s"),
         ({}, ("--headroom", "1"), "headroom: must be above 1"),
