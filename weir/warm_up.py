@@ -1,8 +1,7 @@
 """Compile every kernel, so that nobody waits for it later: of the parts named, or of all.
 
-`python -m weir.warm_up [optimizers] [overlays] [placements]` is run when the product is installed;
-it keeps
-compiled code on disk. It takes minutes of two cores the first time, then seconds. Small problems of
+`python -m weir.warm_up [optimizers] [overlays] [placements] [correlations]` is run when the product
+is installed; it keeps compiled code on disk. It takes minutes of two cores the first time, then seconds. Small problems of
 each kind walk through all branches that numba compiles apart; what they do not reach is called by
 itself.
 """
@@ -20,6 +19,8 @@ from weir.allocation.arrays import to_arrays
 from weir.codec import problem_from_dict
 from weir.codec.evaluation import evaluation_from_dict
 from weir.codec.placement import placement_from_dict
+from weir.correlation.activity import Search, activity_of
+from weir.correlation.suggest import suggest
 from weir.model.evaluation import EvaluationProblem
 from weir.model.transformation import Move, Options
 from weir.optimizers import annealing, certified
@@ -233,10 +234,21 @@ def warm_up_placements() -> float:
     return total + float(work.sum())
 
 
+def warm_up_correlations() -> int:
+    """Search a few publishers that reach every kernel; the groups, which only say that it ran."""
+    chance = np.random.default_rng(1)
+    events, beats = np.sort(chance.uniform(0.0, 600.0, 40)), np.arange(0.0, 600.0, 20.0)
+    times = [events + 0.001, events, events - 0.001, beats, beats + 0.001, beats + 0.002]
+    ids = np.repeat(np.arange(len(times)), [len(sent) for sent in times])
+    activity = activity_of("abcdef", ids, np.concatenate(times), since_s=0.0, until_s=600.0)
+    return len(suggest(activity, Search(false_groups=1.0)).groups)
+
+
 PARTS = {
     "optimizers": warm_up_optimizers,
     "overlays": warm_up_overlays,
     "placements": warm_up_placements,
+    "correlations": warm_up_correlations,
 }
 
 if __name__ == "__main__":

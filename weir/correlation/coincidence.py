@@ -10,9 +10,9 @@ the flanks of a cross-correlogram: where both publishers are busy in the same ho
 of some seconds, they have as many pairs a little apart as together. Reaches beyond half of the
 window T say nothing; near its ends, pairs that cannot be are left out.
 
-Matches that follow each other by multiples of half their median distance are what two combs give
-that nobody recognised (too few cycles): they count as one, beside as many as chance would put
-there. Then the Poisson tail of the matches must lie below half of `false_groups` over the number of
+Matches that follow each other by multiples of half their median or least distance are what two combs give
+that nobody recognised (too few cycles, or a clock that wanders): together they count as one,
+beside as many as chance would put there. Then the Poisson tail of the matches must lie below half of `false_groups` over the number of
 pairs among all publishers; the other half is left to periods.
 """
 
@@ -38,7 +38,7 @@ CENTRE = 2.0
 REACHES = (8.0, 64.0, 512.0)
 """In units of w: how far flanks reach."""
 
-ALIKE = 8.0
+ALIKE = 3.0
 """In units of w: distances between matches that differ by less are equal."""
 
 EXPLAINED = 0.5
@@ -92,6 +92,22 @@ def pairs_within(one: Any, other: Any, reach: float) -> int:
 
 
 @compiled
+def beside_comb(distances: Any, half: float, within: float, trivial: int) -> int:
+    """Return how many matches, at these distances, are more than one comb of multiples of `half`;
+    so many distances are multiples `trivial`ly."""
+    count = len(distances) + 1
+    by_chance = 2.0 * ALIKE * within / half
+    if by_chance >= EXPLAINED:
+        return count
+    unlike = 0
+    for distance in distances:
+        if abs(distance - half * np.rint(distance / half)) > ALIKE * within:
+            unlike += 1
+    others = max(len(distances) - trivial, 1)
+    return min(count, 1 + int(unlike * (count - 1.0) / others / (1.0 - by_chance) + 0.5))
+
+
+@compiled
 def evidence_of(one: Any, places: Any, count: int, within: float) -> int:
     """Return how many of the matches no comb explains."""
     if count < 3:
@@ -99,17 +115,11 @@ def evidence_of(one: Any, places: Any, count: int, within: float) -> int:
     distances = np.empty(count - 1)
     for at in range(count - 1):
         distances[at] = one[places[at + 1, 0]] - one[places[at, 0]]
-    half = np.median(distances) / 2.0
-    by_chance = 2.0 * ALIKE * within / half
-    if by_chance >= EXPLAINED:
-        return count
-    like = 0
-    for distance in distances:
-        if abs(distance - half * np.rint(distance / half)) <= ALIKE * within:
-            like += 1
-    # The distance that is the median, or one of the two beside it, is explained by itself.
-    like = max(like - 1, 0)
-    return min(count, int((count - like) / (1.0 - by_chance) + 0.5))
+    # The commonest of a comb with gaps may be any small multiple; of few, the smallest is the best.
+    return min(
+        beside_comb(distances, np.median(distances) / 2.0, within, len(distances) % 2),
+        beside_comb(distances, distances.min() / 2.0, within, 1),
+    )
 
 
 @compiled

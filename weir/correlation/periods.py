@@ -65,6 +65,9 @@ cycles without jitter give 4, chance gives more than this once in twelve."""
 DIVISORS = 3
 """The commonest distance may be so many periods."""
 
+NEARLY_ALL = 0.75
+"""A comb that explains more of the moments, with more of its places taken, is the right one."""
+
 MOST_COMBS = 32
 """Combs that are taken out of one publisher."""
 
@@ -223,10 +226,13 @@ def fitted(times: Any, period: float, phase: float, gate: float, nearest: Any) -
 
 @compiled
 def comb_of(times: Any, period: float, within: float, nearest: Any) -> tuple[Any, ...]:
-    """Return score, period, phase and gate of the comb near a period; a score of 0 where there is
-    none that chance does not explain."""
+    """Return how much the comb near a period says (what chance must do for it, as a logarithm),
+    period, phase, gate and whether no other can say more; 0 where chance explains it.
+
+    The right period says more than its halves, which have empty places, and its doubles, which miss
+    moments; the more, the narrower its gate."""
     span = times[-1] - times[0]
-    none = (0.0, math.nan, 0.0, 0.0)
+    none = (0.0, math.nan, 0.0, 0.0, False)
     if not 4.0 * within <= period <= span / CYCLES:
         return none
     period = tuned(times, period)
@@ -262,7 +268,8 @@ def comb_of(times: Any, period: float, within: float, nearest: Any) -> tuple[Any
     tried = math.log(STARTS * (span / gate) * (period / gate))
     if tried - len(times) * information > math.log(BY_CHANCE):
         return none
-    return count * count / places, period, phase, gate
+    sure = near > NEARLY_ALL * len(times) and count > NEARLY_ALL * places
+    return len(times) * information, period, phase, gate, sure
 
 
 @compiled
@@ -291,14 +298,17 @@ def combed(starts: Any, moments: Any, since: float, within: float, out: Any, kep
                         size += 1
             ordered = np.sort(distances[:size])
             nearest = np.empty(count, dtype=np.int64)
-            best, period, phase, gate = 0.0, math.nan, 0.0, 0.0
-            for start in (commonest(ordered, NARROW), commonest(ordered, WIDE), known):
+            best, period, phase, gate, sure = 0.0, math.nan, 0.0, 0.0, False
+            narrow, wide = commonest(ordered, NARROW), commonest(ordered, WIDE)
+            if narrow / NARROW <= wide <= narrow * NARROW:
+                wide = math.nan
+            for start in (narrow, wide, known):
                 for parts in range(1, DIVISORS + 1):
-                    if math.isnan(start):
+                    if math.isnan(start) or sure:
                         break
-                    score, tuned_s, begins, around = comb_of(times, start / parts, within, nearest)
-                    if score > best:
-                        best, period, phase, gate = score, tuned_s, begins, around
+                    one = comb_of(times, start / parts, within, nearest)
+                    if one[0] > best:
+                        best, period, phase, gate, sure = one
             if best == 0.0:
                 break
             if math.isnan(known):

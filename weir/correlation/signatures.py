@@ -127,23 +127,24 @@ def band_keys(
     """Fill `out` with the keys of the rows given, in one band."""
     seed = mixed(np.uint64(band + 1) * STEP)
     begins = (seed >> np.uint64(11)) / 9007199254740992.0
-    rows = len(factors)
-    lowest = np.empty(rows, dtype=np.uint64)
+    per_s = 1.0 / width
+    longest = 0
+    for row in rows_of:
+        longest = max(longest, starts[row + 1] - starts[row])
+    values = np.empty(longest, dtype=np.uint64)
     for index in range(len(rows_of)):
-        row = rows_of[index]
-        lowest[:] = LARGEST
-        for at in range(starts[row], starts[row + 1]):
-            place = np.int64(math.floor((moments[at] - since) / width + begins))
-            value = mixed(np.uint64(place) * STEP ^ seed)
-            for hashed in range(rows):
-                # One good hash, then cheap ones made of it.
-                other = value * factors[hashed]
-                other ^= other >> SHIFTS[2]
-                if other < lowest[hashed]:
-                    lowest[hashed] = other
+        low = starts[rows_of[index]]
+        count = starts[rows_of[index] + 1] - low
+        for at in range(count):
+            place = np.int64(math.floor((moments[low + at] - since) * per_s + begins))
+            values[at] = mixed(np.uint64(place) * STEP ^ seed)
         key = seed
-        for hashed in range(rows):
-            key = mixed((key ^ lowest[hashed]) * STEP)
+        # One good hash, then cheap ones made of it.
+        for factor in factors:
+            lowest = LARGEST
+            for at in range(count):
+                lowest = min(lowest, values[at] * factor)
+            key = mixed((key ^ lowest) * STEP)
         out[index] = key
 
 

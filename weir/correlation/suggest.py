@@ -205,7 +205,8 @@ def _group(
     others = np.arange(len(names)) != leader
     share = float(np.mean(shared[others] / np.diff(starts)[others]))
     own = times_s[starts[leader] : starts[leader + 1]]
-    bursts = own[2 * sent >= len(names)]
+    # The leader itself is one of them, and alone it is no burst.
+    bursts = own[(2 * sent >= len(names)) & (sent > 1)]
     shown = bursts if len(bursts) else own
     begins = since_s
     if len(shown) > BURSTS_SHOWN:
