@@ -2,17 +2,12 @@
 
 import io
 import json
-import os
 
 import pytest
 from django.core.management import call_command
 
 from apps.correlation.management.commands.suggest_keys import Command
 from benchmarks.recordings import BEGAN_S, make_publishers, write_recording
-from spark_tasks import entry
-from tests.spark_tasks.house import House
-from tests.spark_tasks.orders import order
-from weir.codec.correlation import CorrelationSnapshot, Recording, snapshot_bytes
 
 
 def suggest(recording, out, *options, topic="depth"):
@@ -71,53 +66,13 @@ def test_wrong_parameter_is_status_2(tmp_path):
 
 @pytest.mark.spark
 @pytest.mark.slow
-class TestOnSpark:
-    """The job over parts of a recording."""
-
-    def test_answer_is_the_same_bytes_whatever_the_parts(self, spark_server, tmp_path, settings):
-        settings.WEIR_DATA_DIR = tmp_path / "data"
-        source, here, there = (tmp_path / name for name in ("in.parquet", "here", "there"))
-        planted = make_publishers(source, publishers=3000, seed=6, row_group=20_000)
-        assert suggest(source, here)[0] == 0
-        status, errors = suggest(source, there, "--engine", "spark")
-        assert status == 0, errors
-        assert there.read_bytes() == here.read_bytes()
-        assert len(groups_of(there, "event")) >= len(planted.events)
-        assert len(groups_of(there, "period")) == len(planted.phases) > 0
-
-    def run(self, remote, folder, source, **asked):
-        found = os.stat(source)
-        frozen = {"size_bytes": found.st_size, "modified_s": found.st_mtime, **asked}
-        recording = Recording(name=source.name, **frozen)
-        with House() as house:
-            answer = entry.run(
-                remote=remote,
-                job="correlate",
-                tag="t",
-                payload=snapshot_bytes(CorrelationSnapshot(topic="depth", recording=recording)),
-                input_uri=(folder / "in").as_uri(),
-                output_uri=(folder / "out").as_uri(),
-                order=order(
-                    recording=source.as_uri(), progress_url=house.url, progress_token="secret"
-                ),
-            )
-        return json.loads(answer), house
-
-    def test_progress_arrives_and_a_recording_without_pairs_has_no_groups(
-        self, spark_server, tmp_path
-    ):
-        source = write_recording(
-            tmp_path / "few.parquet", publisher=["a", "b"], at_s=[BEGAN_S, BEGAN_S + 9]
-        )
-        answer, house = self.run(spark_server, tmp_path, source)
-        assert (answer["publishers"], answer["too_few"], answer["groups"]) == (2, 2, [])
-        assert house.tokens == {"Bearer secret"}
-        assert all(0 <= row["done"] <= row["total"] for row in house.rows)
-
-    @pytest.mark.parametrize("changed", [{"size_bytes": 7}, {"modified_s": 1.0}])
-    def test_recording_that_changed_since_is_refused(self, spark_server, tmp_path, changed):
-        source = write_recording(
-            tmp_path / "few.parquet", publisher=["a", "b"], at_s=[BEGAN_S, BEGAN_S + 9]
-        )
-        with pytest.raises(entry.JobError, match="has changed since it was asked for"):
-            self.run(spark_server, tmp_path, source, **changed)
+def test_both_engines_give_the_same_bytes(spark_server, tmp_path, settings):
+    settings.WEIR_DATA_DIR = tmp_path / "data"
+    source, here, there = (tmp_path / name for name in ("in.parquet", "here", "there"))
+    planted = make_publishers(source, publishers=3000, seed=6, row_group=20_000)
+    assert suggest(source, here)[0] == 0
+    status, errors = suggest(source, there, "--engine", "spark")
+    assert status == 0, errors
+    assert there.read_bytes() == here.read_bytes()
+    assert len(groups_of(there, "event")) >= len(planted.events)
+    assert len(groups_of(there, "period")) >= len(planted.phases) > 0
