@@ -228,7 +228,7 @@ def _coded(column: Any) -> tuple[list[str], np.ndarray]:
     # A dictionary may hold a text twice, or one that no row has.
     texts = whole.dictionary.to_pylist()
     indices = whole.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    used = np.unique(indices)
+    used = np.flatnonzero(np.bincount(indices, minlength=len(texts)))
     place: dict[str, int] = {}
     merged = np.zeros(len(texts), dtype=np.int64)
     for at in used.tolist():
@@ -270,9 +270,10 @@ def survey_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") ->
     for column in sorted(recording.columns):
         if empty := table[column].null_count:
             wrong[f"{column}: null"] = empty
-        if column in ("publisher", "topic") and "" in _texts(table[column]):
+        if column in ("publisher", "topic"):
             nameless = compute.equal(table[column].cast(pa.string()), "")
-            wrong[f"{column}: empty"] = int(compute.sum(nameless).as_py())
+            if empty := int(compute.sum(nameless).as_py() or 0):
+                wrong[f"{column}: empty"] = empty
     at_s = _seconds(table["at_s"]).drop_null().to_numpy()
     if odd := int((~np.isfinite(at_s)).sum()):
         wrong["at_s: not finite"] = odd
@@ -298,12 +299,21 @@ def survey_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") ->
         since_s=float(at_s.min()) if len(at_s) else np.inf,
         until_s=float(at_s.max()) if len(at_s) else -np.inf,
         topics=topics,
-        sample=_smallest(zip(names, _hashes(names).tolist(), strict=True)),
+        sample=_sample(names),
     )
 
 
 def _texts(column: Any) -> list[Any]:
     return list(column.unique().to_pylist())
+
+
+def _sample(names: Sequence[str]) -> dict[str, int]:
+    """Return those of the names with the smallest hashes, and these."""
+    hashes = _hashes(names)
+    rows = (
+        np.argpartition(hashes, SAMPLE)[:SAMPLE] if len(names) > SAMPLE else np.arange(len(names))
+    )
+    return _smallest((names[row], int(hashes[row])) for row in rows.tolist())
 
 
 def _smallest(hashes: Iterable[tuple[str, int]]) -> dict[str, int]:
