@@ -1,9 +1,9 @@
 """Compile every kernel, so that nobody waits for it later: of the parts named, or of all.
 
 `python -m weir.warm_up [optimizers] [overlays] [placements] [correlations]` is run when the product
-is installed; it keeps compiled code on disk. It takes minutes of two cores the first time, then seconds. Small problems of
-each kind walk through all branches that numba compiles apart; what they do not reach is called by
-itself.
+is installed; it keeps compiled code on disk. It takes minutes of two cores the first time, then
+seconds. Small problems of each kind walk through all branches that numba compiles apart; what they
+do not reach is called by itself.
 """
 
 from __future__ import annotations

@@ -10,10 +10,11 @@ the flanks of a cross-correlogram: where both publishers are busy in the same ho
 of some seconds, they have as many pairs a little apart as together. Reaches beyond half of the
 window T say nothing; near its ends, pairs that cannot be are left out.
 
-Matches that follow each other by multiples of half their median or least distance are what two combs give
-that nobody recognised (too few cycles, or a clock that wanders): together they count as one,
-beside as many as chance would put there. Then the Poisson tail of the matches must lie below half of `false_groups` over the number of
-pairs among all publishers; the other half is left to periods.
+Matches that follow each other by multiples of half their median or least distance are what two
+combs give that nobody recognised (too few cycles, or a clock that wanders): together they count as
+one, beside as many as chance would put there. At least `FEWEST` must be left, and the Poisson tail
+of what is left must lie below half of `false_groups` over the number of pairs among all publishers;
+the other half is left to periods.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ ALIKE = 3.0
 
 EXPLAINED = 0.5
 """Share of distances that may be multiples by chance; from there on nothing is discounted."""
+
+FEWEST = 4
+"""Matches that are more than a comb, at least: any three may lie on one."""
 
 ROUNDING = 1e-9
 """A share of exactly the least one is enough, whatever its last digit."""
@@ -94,15 +98,17 @@ def pairs_within(one: Any, other: Any, reach: float) -> int:
 @compiled
 def beside_comb(distances: Any, half: float, within: float, trivial: int) -> int:
     """Return how many matches, at these distances, are more than one comb of multiples of `half`;
-    so many distances are multiples `trivial`ly."""
-    count = len(distances) + 1
-    by_chance = 2.0 * ALIKE * within / half
+    of the distances, `trivial` are multiples anyway."""
+    count, unlike, by_chance = len(distances) + 1, 0, 0.0
+    for distance in distances:
+        steps = np.rint(distance / half)
+        # What `half` is off by counts once a step.
+        near = ALIKE * within * (1.0 + steps / 4.0)
+        by_chance += min(2.0 * near / half, 1.0) / len(distances)
+        if abs(distance - half * steps) > near:
+            unlike += 1
     if by_chance >= EXPLAINED:
         return count
-    unlike = 0
-    for distance in distances:
-        if abs(distance - half * np.rint(distance / half)) > ALIKE * within:
-            unlike += 1
     others = max(len(distances) - trivial, 1)
     return min(count, 1 + int(unlike * (count - 1.0) / others / (1.0 - by_chance) + 0.5))
 
@@ -110,8 +116,8 @@ def beside_comb(distances: Any, half: float, within: float, trivial: int) -> int
 @compiled
 def evidence_of(one: Any, places: Any, count: int, within: float) -> int:
     """Return how many of the matches no comb explains."""
-    if count < 3:
-        return count
+    if count < FEWEST:
+        return 1
     distances = np.empty(count - 1)
     for at in range(count - 1):
         distances[at] = one[places[at + 1, 0]] - one[places[at, 0]]
@@ -155,7 +161,8 @@ def judge_pair(
     if log_poisson_tail(count, chance) >= allowed:
         return count, chance, False
     evidence = evidence_of(one, places, count, within)
-    return count, chance, log_poisson_tail(evidence, chance) < allowed
+    together = evidence >= FEWEST and log_poisson_tail(evidence, chance) < allowed
+    return count, chance, together
 
 
 @compiled

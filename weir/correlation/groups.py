@@ -2,8 +2,7 @@
 
 Pairs are edges; a component of them may hold several groups, joined by publishers that send with
 more than one. In each component the publisher with the most edges leads, and everybody who is
-together with it joins, except who is not with at least half of up to `REFERENCES` others that
-joined: so the leader's other company is kept out. The rest repeats among itself. A leader whom
+together with it joins, except who is not with `COMPANY` of up to `REFERENCES` others that joined: so the leader's other company is kept out. The rest repeats among itself. A leader whom
 nobody can join that way connects groups and leads none; it may still be a member.
 """
 
@@ -26,8 +25,9 @@ if TYPE_CHECKING:
 REFERENCES = 16
 """Members that the others are compared with."""
 
-COMPANY = 0.5
-"""Of those, with how many a member is together at least."""
+COMPANY = 2.0 / 3.0
+"""Of those, with how many a member is together at least: of two groups that a leader connects, not
+even the larger reaches it where they are nearly equal, and the smaller never does."""
 
 LOOSELY = 0.5
 """Of the least share: enough between members, who both miss bursts of their leader."""
@@ -135,7 +135,7 @@ def stars_of(
 
 
 def _in_company(joined: Ints, together: Any, share: float) -> Any:
-    """Return which of those that joined a leader are together with half of the others, too."""
+    """Return which of those that joined a leader are together with enough of the others, too."""
     if len(joined) < 2:
         return np.ones(len(joined), dtype=bool)
     size = min(REFERENCES, len(joined))

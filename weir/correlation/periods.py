@@ -16,7 +16,7 @@ It is kept where `CYCLES` cycles were seen, half of its places are taken, its sp
 the period at most, and chance would not put so many moments so near to any comb: the binomial tail
 (Chernoff's bound) times the number of periods and phases that could be told apart is at most
 `BY_CHANCE`. Moments on it are taken out, and the rest is searched again: several messages a period
-are several combs.
+are several combs, whose phase is that after the longest pause.
 
 Publishers of equal period: for two of them one coincidence is all that was seen, however often it
 came back. Phases are uniform by chance; a window of phases as wide as `within_s` that holds more
@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def commonest(ordered: Any, ratio: float) -> float:
             low += 1
         if high - low + 1 > best:
             best, at = high - low + 1, low
-    return ordered[at + best // 2] if best > 0 else math.nan
+    return float(ordered[at + best // 2]) if best > 0 else math.nan
 
 
 @compiled
@@ -172,7 +173,7 @@ def densest_phase(times: Any, period: float) -> float:
         if high - low + 1 > best:
             best, at = high - low + 1, low
     middle = at + best // 2
-    return phases[middle] if middle < count else phases[middle - count]
+    return float(phases[middle] if middle < count else phases[middle - count])
 
 
 @compiled
@@ -273,14 +274,27 @@ def comb_of(times: Any, period: float, within: float, nearest: Any) -> tuple[Any
 
 
 @compiled
+def first_phase(phases: Any, period: float) -> float:
+    """Return the phase after the longest pause: of several messages a period the first, wherever
+    the window begins; any other choice would crowd some phases."""
+    ordered = np.sort(phases)
+    best, longest = ordered[0], ordered[0] + period - ordered[-1]
+    for at in range(1, len(ordered)):
+        if ordered[at] - ordered[at - 1] > longest:
+            best, longest = ordered[at], ordered[at] - ordered[at - 1]
+    return float(best)
+
+
+@compiled
 def combed(starts: Any, moments: Any, since: float, within: float, out: Any, kept: Any) -> None:
     """Fill `out` with period and phase of each publisher, and `kept` with whether a moment lies on
     no comb."""
+    phases, whole = np.empty(MOST_COMBS), 0.0
     for row in range(len(starts) - 1):
         low, high = starts[row], starts[row + 1]
         out[row, 0], out[row, 1] = math.nan, math.nan
         rest = np.arange(low, high)
-        known = math.nan
+        known, teeth = math.nan, 0
         for _ in range(MOST_COMBS):
             count = len(rest)
             if count < CYCLES:
@@ -312,12 +326,16 @@ def combed(starts: Any, moments: Any, since: float, within: float, out: Any, kep
             if best == 0.0:
                 break
             if math.isnan(known):
-                known = period
-                out[row, 0], out[row, 1] = period, phase % period
+                known, whole = period, span
+            if abs(period - known) * whole <= within * known:
+                phases[teeth] = phase % known
+                teeth += 1
             count = nearest_of_places(times, period, phase, gate, nearest)
             for at in range(count):
                 kept[rest[nearest[at]]] = False
             rest = rest[kept[rest]]
+        if teeth > 0:
+            out[row, 0], out[row, 1] = known, first_phase(phases[:teeth], known)
 
 
 def profiles_of(activity: Activity, ids: Ints, search: Search) -> Profiles:
@@ -375,7 +393,7 @@ def period_groups(
     # Half of what chance may give is left to coincidences; each publisher begins one window.
     allowed = math.log(search.false_groups / 2.0 / len(order))
     groups: list[PeriodGroup] = []
-    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+    for low, high in pairwise(cuts):
         if high - low >= search.smallest_group:
             family = slice(low, high)
             groups += _family_groups(
@@ -399,9 +417,8 @@ def _family_groups(
     beat = (phases + np.rint((middle - phases) / periods) * periods - middle) % period
     drift = (periods - period) * (duration_s / period)
     order = np.lexsort((ids, beat))
-    ids, beat, drift, periods, phases = (
-        column[order] for column in (ids, beat, drift, periods, phases)
-    )
+    ids, beat, drift = ids[order], beat[order], drift[order]
+    periods, phases = periods[order], phases[order]
     real = len(ids)
     again = int(np.searchsorted(beat, 2.0 * within, side="right"))
     row = np.concatenate([np.arange(real), np.arange(again)])

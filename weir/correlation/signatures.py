@@ -6,8 +6,8 @@ Each of `bands` keys has hashes and a grid of its own: the grids begin at random
 two moments fall between two bins in all of them. Who has the same key in some band is compared.
 
 Two publishers of equally many moments that share s of them meet in a band with J^rows, where
-J = s' / (2 - s') and s' = s x 7/8: moments half of within_s apart share a bin with 7/8. `rows` are as
-many as keep what meets by chance below a twentieth of the publishers a band, at one moment every
+J = s' / (2 - s') and s' = s x 7/8: moments half of within_s apart share a bin with 7/8. `rows` are
+as many as keep what meets by chance below a twentieth of the publishers a band, at one moment every
 30 s; `bands` as many as leave 5 % of such pairs unmet. Members of a group of three and more meet by
 way of others, too.
 
@@ -24,10 +24,10 @@ import numpy as np
 
 from weir.compiled import compiled
 from weir.correlation.chance import log_poisson_tail
-from weir.correlation.coincidence import log_allowed
+from weir.correlation.coincidence import FEWEST, log_allowed
 
 if TYPE_CHECKING:
-    from weir.correlation.activity import Floats, Ints, Search
+    from weir.correlation.activity import Ints, Search
     from weir.correlation.periods import Profiles
 
 BIN = 4.0
@@ -46,9 +46,6 @@ MISSED = 0.05
 """Pairs of the least share that meet in no band, at most."""
 
 MOST_BANDS, MOST_ROWS = 600, 8
-
-FEWEST = 3
-"""Moments that are compared, at least."""
 
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -95,7 +92,7 @@ def _bands(alike: float, rows: int) -> int:
 
 
 def _fewest(publishers: int, duration_s: float, search: Search) -> int:
-    """Return how many moments two publishers must have to be told from chance if they share all."""
+    """Return how many moments two publishers that share all need to be told from chance."""
     allowed = log_allowed(publishers, search)
     window = max(duration_s, 2.0 * search.within_s)
     most = max(math.floor(window / search.within_s) + 2, FEWEST)
@@ -207,8 +204,8 @@ def repeated(keys: Any, table: Any, out: Any) -> int:
 def pairs_of_band(ids: Ints, keys: Any) -> Ints:
     """Return candidate pairs (m x 2, smaller id first, each once) of one band.
 
-    Everybody with one key is paired with the smallest id that has it, and with the next one: 2 m - 3
-    pairs of m publishers.
+    Everybody with one key is paired with the smallest id that has it, and with the next one: m
+    publishers make 2 m - 3 pairs.
     """
     ids, keys = np.asarray(ids, dtype=np.int64), np.ascontiguousarray(keys, dtype=np.uint64)
     if len(ids) < 2:

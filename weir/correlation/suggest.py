@@ -1,9 +1,9 @@
 """Search all publishers of an activity for groups that burst together.
 
 `suggest` does it here. Spark calls the same parts over partitions: `profiles_of`, `banding`,
-`signatures`, `pairs_of_band`, `judge`, `components_of`, `stars_of`, then `event_group` for each star
-and `period_group` for each of `period_groups`, then `suggested_of`. No part depends on who else is
-in its partition, so that the answers are the same to the last bit.
+`signatures`, `pairs_of_band`, `judge`, `components_of`, `stars_of`, then `event_group` for each
+star and `period_group` for each of `period_groups`, then `suggested_of`. No part depends on who
+else is in its partition, so that the answers are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def event_group(
     until_s: float,
     search: Search,
 ) -> Group:
-    """Return a star with its evidence: names, moments and messages are those of its members, moments
-    without those on combs (`Profiles.moments_s`)."""
+    """Return a star with its evidence: names, moments and messages are those of its members, in
+    their order, moments without those on combs (`Profiles.moments_s`)."""
     leader = int(np.searchsorted(star.members, star.leader))
     others = np.delete(np.arange(len(star.members)), leader)
     verdicts = judge(
