@@ -27,6 +27,7 @@ __all__ = [
     "JobOrder",
     "SparkAway",
     "client_load",
+    "recordings",
     "spark_answers",
     "spark_solve",
 ]
@@ -54,6 +55,12 @@ def _client() -> ModuleType:
 def client_load() -> None:
     """Import the client of Spark beside what this process does, before its first run needs it."""
     threading.Thread(target=_client, name="spark-client", daemon=True).start()
+
+
+def recordings() -> ModuleType:
+    """Return the module that reads recordings of messages, here and on Spark. It imports pyarrow
+    and pandas, so only who reads one does that."""
+    return import_module("spark_tasks.recordings")
 
 
 def _addresses(key: str) -> tuple[str, str, str]:

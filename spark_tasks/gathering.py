@@ -1,0 +1,138 @@
+"""Gather a recording on Spark: its messages by name, cut into parts that lie beside the answer.
+
+Part i holds names that come before those of part i + 1, so that the place of a name among all is
+its place in the part plus the names of the parts before. One file a part; only their sizes come
+back to whoever asks.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spark_tasks.blocks import Steps, collected, exchange, spread
+from spark_tasks.io import read_columns, write_columns
+from spark_tasks.partitions import cores
+from spark_tasks.recordings import (
+    By,
+    Grouped,
+    Piece,
+    Recording,
+    Survey,
+    borders_of,
+    check_survey,
+    check_unchanged,
+    cut_at,
+    grouped,
+    merged,
+    messages_of,
+    recording_at,
+    survey_of,
+)
+
+PARTS_PER_CORE = 4
+PART_MESSAGES = 4_000_000
+"""A part has about so many at most: a task holds it several times over while it sorts."""
+
+READ_ROWS = 8_000_000
+"""A task reads about so many at most."""
+
+Hear = Callable[[str, int, int], None]
+"""Is told the phase, how much of it is done, and of how much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """A recording in parts: where they lie, and how many names and messages each has."""
+
+    folder: str
+    survey: Survey
+    names: Sequence[int]
+    messages: Sequence[int]
+
+    @property
+    def offsets(self) -> list[int]:
+        """The place of the first name of each part among all, and how many there are."""
+        return [0, *np.cumsum(self.names).tolist()]
+
+
+def gather(
+    spark: Any, uri: str, folder: str, *, by: By, hear: Hear, topic: str = "", frozen: Any = None
+) -> Gathered:
+    """Survey a recording, then bring the messages of each name together. Raises InvalidProblem."""
+    recording = recording_at(uri, by=by, topic=topic)
+    check_unchanged(recording, frozen or {})
+    side_by_side = cores(spark)
+    shares = _shares(recording, side_by_side)
+
+    def surveyed(number: int, given: list[Any]) -> Iterator[tuple[int, Any]]:
+        found = (survey_of(recording, piece, by=by, topic=topic) for piece in given[0])
+        yield number, merged(found)
+
+    survey = merged(collected(spread(spark, shares, surveyed), Steps(hear, "survey", len(shares))))
+    check_survey(survey, topic)
+    wanted = max(PARTS_PER_CORE * side_by_side, -(-survey.messages // PART_MESSAGES))
+    borders = borders_of(survey, wanted)
+    parts = len(borders) + 1
+
+    def read(number: int, given: list[Any]) -> Iterator[tuple[int, Any]]:
+        for piece in given[0]:
+            yield from cut_at(messages_of(recording, piece, by=by, topic=topic), borders)
+
+    def kept(number: int, blocks: list[Any]) -> Iterator[tuple[int, Any]]:
+        found = grouped(blocks)
+        write_part(folder, number, found)
+        yield number, (number, len(found.names), len(found.at_s))
+
+    sizes = {
+        number: (names, messages)
+        for number, names, messages in collected(
+            exchange(spread(spark, shares, read), parts, kept), Steps(hear, "gather", parts)
+        )
+    }
+    # A part may be without names: its borders came from a survey of hashes.
+    whole = [sizes.get(number, (0, 0)) for number in range(parts)]
+    return Gathered(
+        folder=folder,
+        survey=survey,
+        names=[names for names, _ in whole],
+        messages=[messages for _, messages in whole],
+    )
+
+
+def write_part(folder: str, number: int, part: Grouped) -> None:
+    """Write the messages of some names."""
+    columns = {"name": list(part.names), "messages": np.diff(part.starts)}
+    if len(part.publishers):
+        columns["publishers"] = part.publishers
+    write_columns(f"{folder}/names-{number}", columns)
+    write_columns(f"{folder}/times-{number}", {"at_s": part.at_s})
+
+
+def read_part(folder: str, number: int) -> Grouped:
+    """Read what `write_part` wrote."""
+    columns = read_columns(f"{folder}/names-{number}")
+    starts = np.zeros(len(columns["name"]) + 1, dtype=np.int64)
+    np.cumsum(columns["messages"], out=starts[1:])
+    return Grouped(
+        names=columns["name"].tolist(),
+        starts=starts,
+        at_s=read_columns(f"{folder}/times-{number}")["at_s"],
+        publishers=columns.get("publishers", np.zeros(0, dtype=np.int64)),
+    )
+
+
+def _shares(recording: Recording, side_by_side: int) -> list[list[Piece]]:
+    """Return the pieces of each reading task, neighbours together, of about as many rows."""
+    tasks = max(PARTS_PER_CORE * side_by_side, -(-recording.rows // READ_ROWS))
+    most = -(-recording.rows // tasks)
+    shares: list[list[Piece]] = [[]]
+    rows = 0
+    for piece in recording.pieces:
+        if shares[-1] and rows + piece.rows > most:
+            shares.append([])
+            rows = 0
+        shares[-1].append(piece)
+        rows += piece.rows
+    return shares

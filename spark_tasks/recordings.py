@@ -1,0 +1,476 @@
+"""Read recordings of messages from Parquet, and refuse what does not fit (docs/formats.md).
+
+Both engines read with this module: in this process piece by piece, on Spark some pieces in each
+task. A piece is a row group of a file. A recording is surveyed first, which reads its times and
+names once, so that a refusal counts all rows that do not fit and comes before anything is computed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from pandas.util import hash_array
+from pyarrow import compute, parquet
+from pyarrow.fs import FileSelector, FileSystem, FileType
+
+from weir.errors import InvalidProblem
+
+By = Literal["publisher", "topic"]
+
+LATEST_S = 1e11
+"""Unix seconds of the year 5138: what lies beyond was given in a smaller unit."""
+
+MOST_AT_ONCE = 1_000_000
+"""Messages of one row: each takes room."""
+
+FEW = 5
+"""Topics that a refusal names."""
+
+SAMPLE = 1024
+"""Names of which the borders of parts are made: those with the smallest hashes, which are as good
+as drawn at random and the same whoever drew them."""
+
+IN_MEMORY = 50_000_000
+"""Messages of which times are kept in memory in one process; those of more lie in a file."""
+
+MODIFIED_S = 1e-3
+"""Times of a file that differ by less are the same, however they were rounded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A row group of one file of a recording."""
+
+    path: str
+    row_group: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A recording that can be read: where it lies, its pieces, and what tells it from another."""
+
+    uri: str
+    pieces: Sequence[Piece]
+    columns: frozenset[str]
+    bytes: int
+    """Of all files together."""
+    modified_s: float
+    """When the file that was written last was written, in Unix seconds."""
+
+    @property
+    def rows(self) -> int:
+        return sum(piece.rows for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Messages:
+    """Some messages: each has the place of its name in `names`, and when it was sent."""
+
+    names: Sequence[str]
+    codes: np.ndarray
+    at_s: np.ndarray
+    publishers: np.ndarray
+    """A number for the publisher of each, by which they are counted; none where by publisher."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Survey:
+    """What is known of a recording, or of some pieces of it, before it is read."""
+
+    messages: int = 0
+    since_s: float = np.inf
+    until_s: float = -np.inf
+    wrong: dict[str, int] = field(default_factory=dict)
+    """Rows that do not fit, by the column and what is wrong with it."""
+    topics: list[str] = field(default_factory=list)
+    """The first few."""
+    sample: dict[str, int] = field(default_factory=dict)
+    """Names with the smallest hashes, and those."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouped:
+    """Messages by name: those of name i are `at_s[starts[i]:starts[i + 1]]`, ascending."""
+
+    names: Sequence[str]
+    """Ascending, each once."""
+    starts: np.ndarray
+    at_s: np.ndarray
+    publishers: np.ndarray
+    """How many publishers each has; none where by publisher."""
+
+
+def recording_at(uri: str, *, by: By, topic: str = "") -> Recording:
+    """Look at a recording: its files, its columns, their types. Raises InvalidProblem.
+
+    `uri` is the address of a Parquet file or of a folder of such files.
+    """
+    system, root = FileSystem.from_uri(uri)
+    name = root.rstrip("/").rpartition("/")[2]
+    info = system.get_file_info(root)
+    if info.type == FileType.NotFound:
+        raise InvalidProblem(name, "there is no such recording; name a Parquet file or a folder")
+    found = [info]
+    if info.type == FileType.Directory:
+        inside = system.get_file_info(FileSelector(root, recursive=True))
+        found = [each for each in inside if each.type == FileType.File and _is_data(root, each)]
+        found.sort(key=lambda each: each.path)
+    pieces: list[Piece] = []
+    columns: frozenset[str] = frozenset()
+    for each in found:
+        try:
+            with parquet.ParquetFile(each.path, filesystem=system) as file:
+                shape, schema = file.metadata, file.schema_arrow
+        except (pa.ArrowInvalid, OSError) as error:
+            message = f"cannot be read as Parquet: {str(error).splitlines()[0]}"
+            raise InvalidProblem(each.path.rpartition("/")[2], message) from None
+        pieces += [
+            Piece(path=each.path, row_group=at, rows=shape.row_group(at).num_rows)
+            for at in range(shape.num_row_groups)
+        ]
+        here = _columns_of(schema, by=by, topic=topic)
+        if columns and here != columns:
+            odd = ", ".join(sorted(here ^ columns))
+            message = f"has other columns than the files before it ({odd}); give all the same"
+            raise InvalidProblem(each.path.rpartition("/")[2], message)
+        columns = here
+    if not sum(piece.rows for piece in pieces):
+        raise InvalidProblem(name, "holds no messages; name a recording that does")
+    return Recording(
+        uri=uri,
+        pieces=[piece for piece in pieces if piece.rows],
+        columns=columns,
+        bytes=sum(each.size for each in found),
+        modified_s=max(each.mtime_ns for each in found) / 1e9,
+    )
+
+
+def _is_data(root: str, info: Any) -> bool:
+    """Tell whether a file of a folder is one of its data: not hidden, nor a note of who wrote."""
+    parts = info.path[len(root) :].strip("/").split("/")
+    return not any(part.startswith(("_", ".")) for part in parts)
+
+
+def _columns_of(schema: Any, *, by: By, topic: str) -> frozenset[str]:
+    """Return which of the known columns there are. Raises InvalidProblem for one that is missing or
+    of another type."""
+    kinds = {
+        "publisher": (_is_text, "text"),
+        "at_s": (_is_time, "numbers (Unix seconds) or timestamps"),
+        "topic": (_is_text, "text"),
+        "messages": (pa.types.is_integer, "whole numbers"),
+    }
+    needed = ("publisher", "at_s", "topic") if by == "topic" else ("publisher", "at_s")
+    for column in needed:
+        if column not in schema.names:
+            present = ", ".join(schema.names[:8])
+            message = f"the recording has no such column, only {present}; add or rename it"
+            raise InvalidProblem(column, message)
+    for column, (fits, words) in kinds.items():
+        if column in schema.names and not fits(schema.field(column).type):
+            message = f"must be {words}, not {schema.field(column).type}; convert the column"
+            raise InvalidProblem(column, message)
+    return frozenset(kinds) & frozenset(schema.names)
+
+
+def _is_text(kind: Any) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_time(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_timestamp(kind))
+
+
+def check_unchanged(recording: Recording, frozen: Any) -> None:
+    """Check that a recording is the one whose size and time were frozen, where they were. Raises
+    InvalidProblem."""
+    size, modified_s = frozen.get("bytes"), frozen.get("modified_s")
+    other_size = size is not None and size != recording.bytes
+    other_time = modified_s is not None and abs(modified_s - recording.modified_s) > MODIFIED_S
+    if other_size or other_time:
+        name = frozen.get("name") or recording.uri.rstrip("/").rpartition("/")[2]
+        raise InvalidProblem(name, "the recording has changed since it was asked for; ask again")
+
+
+def _table(recording: Recording, piece: Piece) -> Any:
+    system, _ = FileSystem.from_uri(recording.uri)
+    text = [column for column in ("publisher", "topic") if column in recording.columns]
+    with parquet.ParquetFile(piece.path, filesystem=system, read_dictionary=text) as file:
+        return file.read_row_group(piece.row_group, columns=sorted(recording.columns))
+
+
+def _seconds(column: Any) -> Any:
+    """Return times as Unix seconds; null stays null. A timestamp without a zone is in UTC."""
+    kind = column.type
+    if not pa.types.is_timestamp(kind):
+        return column.cast(pa.float64(), safe=False)
+    per_s = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
+    return compute.divide(column.cast(pa.int64()).cast(pa.float64(), safe=False), per_s)
+
+
+def _coded(column: Any) -> tuple[list[str], np.ndarray]:
+    """Return the distinct texts of a column and the place of each row's among them."""
+    whole = column.combine_chunks().dictionary_encode() if column.num_chunks else None
+    if whole is None:
+        return [], np.zeros(0, dtype=np.int64)
+    if isinstance(whole, pa.ChunkedArray):
+        whole = whole.unify_dictionaries().combine_chunks()
+    # A dictionary may hold a text twice, or one that no row has.
+    texts = whole.dictionary.to_pylist()
+    indices = whole.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    used = np.flatnonzero(np.bincount(indices, minlength=len(texts)))
+    place: dict[str, int] = {}
+    merged = np.zeros(len(texts), dtype=np.int64)
+    for at in used.tolist():
+        merged[at] = place.setdefault(texts[at], len(place))
+    return list(place), merged[indices]
+
+
+def messages_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") -> Messages:
+    """Return the messages of one piece, of one topic where one is named and the recording knows
+    topics. What does not fit is not looked for again: see `survey_of`."""
+    table = _of_topic(_table(recording, piece), topic)
+    names, codes = _coded(table[by])
+    at_s = _seconds(table["at_s"]).to_numpy().astype(np.float64)
+    publishers = np.zeros(0, dtype=np.uint64)
+    if by == "topic":
+        others, other_codes = _coded(table["publisher"])
+        publishers = _hashes(others)[other_codes]
+    if "messages" in recording.columns:
+        times = table["messages"].to_numpy().astype(np.int64)
+        codes, at_s = np.repeat(codes, times), np.repeat(at_s, times)
+        publishers = np.repeat(publishers, times) if by == "topic" else publishers
+    return Messages(names=names, codes=codes, at_s=at_s, publishers=publishers)
+
+
+def _of_topic(table: Any, topic: str) -> Any:
+    if topic and "topic" in table.column_names:
+        return table.filter(compute.equal(table["topic"].cast(pa.string()), topic))
+    return table
+
+
+def _hashes(names: Sequence[str]) -> np.ndarray:
+    return np.asarray(hash_array(np.array(names, dtype=object), categorize=False), dtype=np.uint64)
+
+
+def survey_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") -> Survey:
+    """Return what is known of one piece; rows that do not fit are counted, not refused yet."""
+    table = _table(recording, piece)
+    wrong: dict[str, int] = {}
+    for column in sorted(recording.columns):
+        if empty := table[column].null_count:
+            wrong[f"{column}: null"] = empty
+        if column in ("publisher", "topic"):
+            nameless = compute.equal(table[column].cast(pa.string()), "")
+            if empty := int(compute.sum(nameless).as_py() or 0):
+                wrong[f"{column}: empty"] = empty
+    at_s = _seconds(table["at_s"]).drop_null().to_numpy()
+    if odd := int((~np.isfinite(at_s)).sum()):
+        wrong["at_s: not finite"] = odd
+    if late := int((np.isfinite(at_s) & (np.abs(at_s) > LATEST_S)).sum()):
+        wrong["at_s: beyond the year 5000, so not in seconds"] = late
+    if "messages" in recording.columns:
+        sent = table["messages"].drop_null().to_numpy()
+        if few := int((sent < 1).sum()):
+            wrong["messages: below 1"] = few
+        if many := int((sent > MOST_AT_ONCE).sum()):
+            wrong[f"messages: above {MOST_AT_ONCE:,} at one moment"] = many
+    topics: list[str] = []
+    if "topic" in recording.columns:
+        topics = sorted(text for text in _texts(table["topic"]) if text is not None)[:FEW]
+    if wrong:
+        return Survey(wrong=wrong, topics=topics)
+    table = _of_topic(table, topic)
+    at_s = _seconds(table["at_s"]).to_numpy()
+    names = [text for text in _texts(table[by]) if text is not None]
+    sent_in_all = compute.sum(table["messages"]).as_py() if "messages" in recording.columns else 0
+    return Survey(
+        messages=int(sent_in_all or 0) if "messages" in recording.columns else len(at_s),
+        since_s=float(at_s.min()) if len(at_s) else np.inf,
+        until_s=float(at_s.max()) if len(at_s) else -np.inf,
+        topics=topics,
+        sample=_sample(names),
+    )
+
+
+def _texts(column: Any) -> list[Any]:
+    return list(column.unique().to_pylist())
+
+
+def _sample(names: Sequence[str]) -> dict[str, int]:
+    """Return those of the names with the smallest hashes, and these."""
+    hashes = _hashes(names)
+    rows = (
+        np.argpartition(hashes, SAMPLE)[:SAMPLE] if len(names) > SAMPLE else np.arange(len(names))
+    )
+    return _smallest((names[row], int(hashes[row])) for row in rows.tolist())
+
+
+def _smallest(hashes: Iterable[tuple[str, int]]) -> dict[str, int]:
+    return dict(heapq.nsmallest(SAMPLE, hashes, key=lambda pair: (pair[1], pair[0])))
+
+
+def merged(surveys: Iterable[Survey]) -> Survey:
+    """Return what is known of pieces together."""
+    whole = Survey()
+    for each in surveys:
+        whole.messages += each.messages
+        whole.since_s = min(whole.since_s, each.since_s)
+        whole.until_s = max(whole.until_s, each.until_s)
+        for what, count in each.wrong.items():
+            whole.wrong[what] = whole.wrong.get(what, 0) + count
+        whole.topics = sorted({*whole.topics, *each.topics})[:FEW]
+        whole.sample = _smallest({**whole.sample, **each.sample}.items())
+    return whole
+
+
+def check_survey(survey: Survey, topic: str = "") -> None:
+    """Refuse rows that do not fit, and a topic of which there is none. Raises InvalidProblem."""
+    for what, count in sorted(survey.wrong.items()):
+        column, _, problem = what.partition(": ")
+        rows = "1 row is" if count == 1 else f"{count:,} rows are"
+        raise InvalidProblem(column, f"{rows} {problem}; leave them out or mend them")
+    if not survey.messages:
+        known = ", ".join(f'"{name}"' for name in survey.topics)
+        raise InvalidProblem(
+            "topic", f'the recording has no message of "{topic}"; it has those of {known}'
+        )
+
+
+def borders_of(survey: Survey, parts: int) -> list[str]:
+    """Return names that cut all names into this many parts, at most, of about as many names."""
+    names = sorted(survey.sample)
+    cuts = [names[len(names) * at // parts] for at in range(1, parts)] if names else []
+    return sorted(set(cuts))
+
+
+def cut_at(messages: Messages, borders: Sequence[str]) -> Iterator[tuple[int, Messages]]:
+    """Return the messages of each part that has some, with its number: part i holds the names from
+    border i - 1 on and below border i."""
+    names = np.array(messages.names, dtype=object)
+    part = np.searchsorted(np.array(borders, dtype=object), names, side="right")
+    of_message = part[messages.codes]
+    order = np.argsort(of_message, kind="stable")
+    ends = np.searchsorted(of_message[order], np.arange(len(borders) + 2))
+    local = np.zeros(len(names), dtype=np.int64)
+    for number in np.unique(part).tolist():
+        inside = np.flatnonzero(part == number)
+        local[inside] = np.arange(len(inside))
+        rows = order[ends[number] : ends[number + 1]]
+        yield (
+            number,
+            Messages(
+                names=names[inside].tolist(),
+                codes=local[messages.codes[rows]],
+                at_s=messages.at_s[rows],
+                publishers=messages.publishers[rows] if len(messages.publishers) else rows[:0],
+            ),
+        )
+
+
+def grouped(blocks: Sequence[Messages]) -> Grouped:
+    """Return some messages by name; the order of the blocks does not matter."""
+    names = sorted({name for block in blocks for name in block.names})
+    place = {name: at for at, name in enumerate(names)}
+    codes = [
+        np.array([place[name] for name in block.names], dtype=np.int64)[block.codes]
+        for block in blocks
+    ]
+    none = np.zeros(0)
+    code = np.concatenate([*codes, none.astype(np.int64)])
+    at_s = np.concatenate([*(block.at_s for block in blocks), none])
+    order = np.lexsort((at_s, code))
+    publishers = np.zeros(0, dtype=np.int64)
+    if any(len(block.publishers) for block in blocks):
+        publishers = _distinct(code, np.concatenate([block.publishers for block in blocks]), names)
+    starts = np.zeros(len(names) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(code, minlength=len(names)), out=starts[1:])
+    return Grouped(names=names, starts=starts, at_s=at_s[order], publishers=publishers)
+
+
+def _distinct(code: np.ndarray, other: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Return how many different values each code meets."""
+    return np.bincount(_pairs(code, other)[0], minlength=len(names))
+
+
+def _pairs(code: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each pair of values once."""
+    order = np.lexsort((other, code))
+    code, other = code[order], other[order]
+    first = np.ones(len(code), dtype=np.bool_)
+    first[1:] = (code[1:] != code[:-1]) | (other[1:] != other[:-1])
+    return code[first], other[first]
+
+
+def read_recording(
+    uri: str, *, by: By, topic: str = "", frozen: Any = None
+) -> tuple[Recording, Survey, Grouped]:
+    """Read a whole recording in this process, by publisher or by topic. Raises InvalidProblem.
+
+    Memory: its names and one piece, and 8 bytes a message. Beyond IN_MEMORY messages those 8 bytes
+    lie in a file that is gone when the arrays are.
+    """
+    recording = recording_at(uri, by=by, topic=topic)
+    check_unchanged(recording, frozen or {})
+    survey = merged(survey_of(recording, each, by=by, topic=topic) for each in recording.pieces)
+    check_survey(survey, topic)
+    place: dict[str, int] = {}
+    counts = np.zeros(0, dtype=np.int64)
+    pairs: list[tuple[np.ndarray, np.ndarray]] = []
+    for piece in recording.pieces:
+        block = messages_of(recording, piece, by=by, topic=topic)
+        code = _places(block.names, place)
+        here = np.bincount(code[block.codes], minlength=len(place))
+        here[: len(counts)] += counts
+        counts = here
+        if by == "topic":
+            pairs.append(_pairs(code[block.codes], block.publishers))
+    names = sorted(place)
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[[place[name] for name in names]] = np.arange(len(names))
+    starts = np.zeros(len(names) + 1, dtype=np.int64)
+    ordered = np.empty_like(counts)
+    ordered[rank] = counts
+    np.cumsum(ordered, out=starts[1:])
+    at_s = _room(survey.messages)
+    free = starts[:-1].copy()
+    for piece in recording.pieces:
+        block = messages_of(recording, piece, by=by, topic=topic)
+        code = rank[_places(block.names, place)][block.codes]
+        order = np.argsort(code, kind="stable")
+        code = code[order]
+        firsts = np.flatnonzero(np.r_[True, code[1:] != code[:-1]]) if len(code) else code
+        sizes = np.diff(np.r_[firsts, len(code)])
+        at = np.repeat(free[code[firsts]] - firsts, sizes) + np.arange(len(code))
+        at_s[at] = block.at_s[order]
+        free[code[firsts]] += sizes
+    for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        at_s[first:last].sort()
+    publishers = np.zeros(0, dtype=np.int64)
+    if by == "topic":
+        code, other = (np.concatenate(column) for column in zip(*pairs, strict=True))
+        publishers = _distinct(rank[code], other, names)
+    found = Grouped(names=names, starts=starts, at_s=at_s, publishers=publishers)
+    return recording, survey, found
+
+
+def _places(names: Sequence[str], place: dict[str, int]) -> np.ndarray:
+    return np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int64)
+
+
+def _room(count: int) -> np.ndarray:
+    if count <= IN_MEMORY:
+        return np.empty(count)
+    file = tempfile.TemporaryFile(prefix="weir-recording-")  # noqa: SIM115
+    # The file has no name any more: it is gone with the array.
+    return np.memmap(file, dtype=np.float64, mode="w+", shape=(count,))

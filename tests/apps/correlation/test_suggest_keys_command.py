@@ -1,0 +1,78 @@
+"""`manage.py suggest_keys`: planted groups, both engines, recordings that are refused."""
+
+import io
+import json
+
+import pytest
+from django.core.management import call_command
+
+from apps.correlation.management.commands.suggest_keys import Command
+from benchmarks.recordings import BEGAN_S, make_publishers, write_recording
+
+
+def suggest(recording, out, *options, topic="depth"):
+    """Return exit status and standard error."""
+    errors = io.StringIO()
+    status = 0
+    asked = (str(recording), "--topic", topic, "--out", str(out), *options)
+    try:
+        call_command(Command(), *asked, stderr=errors)
+    except SystemExit as end:
+        status = int(end.code or 0)
+    return status, errors.getvalue()
+
+
+def groups_of(out, kind):
+    answer = json.loads(out.read_bytes())
+    return [group["members"] for group in answer["groups"] if group["kind"] == kind]
+
+
+def test_planted_groups_are_suggested_and_equal_periods_are_not(tmp_path):
+    planted = make_publishers(tmp_path / "in.parquet", publishers=1000, seed=5, row_group=7000)
+    status, errors = suggest(tmp_path / "in.parquet", tmp_path / "out.json")
+    assert status == 0, errors
+    assert sorted(groups_of(tmp_path / "out.json", "event")) == sorted(planted.events)
+    # 200 publishers send every minute; only those that share a phase are a group, and whoever has
+    # that phase by chance is one of them.
+    ((aligned,), (suggested,)) = planted.phases, groups_of(tmp_path / "out.json", "period")
+    assert set(aligned) <= set(suggested)
+    assert len(suggested) <= len(aligned) + 3
+    answer = json.loads((tmp_path / "out.json").read_bytes())
+    assert answer["messages"] == planted.rows
+    assert (answer["publishers"], answer["periodic"]) == (1000, 200)
+
+
+def test_other_topics_of_a_recording_are_left_out(tmp_path):
+    bursts = [BEGAN_S + at for at in (1, 7.3, 19, 22.1, 40, 61.7, 70, 95.5, 120, 133)]
+    rows = [
+        (p, t, topic) for topic in ("a", "b") for p in (f"{topic}1", f"{topic}2") for t in bursts
+    ]
+    publisher, at_s, topics = (list(column) for column in zip(*rows, strict=True))
+    source = write_recording(tmp_path / "in.parquet", publisher=publisher, at_s=at_s, topic=topics)
+    assert suggest(source, tmp_path / "out.json", topic="b")[0] == 0
+    answer = json.loads((tmp_path / "out.json").read_bytes())
+    assert (answer["publishers"], answer["messages"]) == (2, 20)
+    assert groups_of(tmp_path / "out.json", "event") == [["b1", "b2"]]
+    status, errors = suggest(source, tmp_path / "none.json", topic="c")
+    assert status == 2
+    assert 'the recording has no message of "c"; it has those of "a", "b"' in errors
+
+
+def test_wrong_parameter_is_status_2(tmp_path):
+    status, errors = suggest(tmp_path / "in.parquet", tmp_path / "out", "--param", "within_s=0")
+    assert status == 2
+    assert errors.startswith("suggest_keys: within_s: ")
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_both_engines_give_the_same_bytes(spark_server, tmp_path, settings):
+    settings.WEIR_DATA_DIR = tmp_path / "data"
+    source, here, there = (tmp_path / name for name in ("in.parquet", "here", "there"))
+    planted = make_publishers(source, publishers=3000, seed=6, row_group=20_000)
+    assert suggest(source, here)[0] == 0
+    status, errors = suggest(source, there, "--engine", "spark")
+    assert status == 0, errors
+    assert there.read_bytes() == here.read_bytes()
+    assert len(groups_of(there, "event")) >= len(planted.events)
+    assert len(groups_of(there, "period")) >= len(planted.phases) > 0
