@@ -29,6 +29,18 @@ def log_poisson_tail(count: int, mean: float) -> float:
 
 
 @compiled
+def information_of(share: float, chance: float) -> float:
+    """Return the divergence of two shares: of n trials with this chance, `share` or more succeed
+    with exp(-n times this) at most (Chernoff)."""
+    total = 0.0
+    if share > 0.0:
+        total += share * math.log(share / chance)
+    if share < 1.0:
+        total += (1.0 - share) * math.log((1.0 - share) / (1.0 - chance))
+    return total
+
+
+@compiled
 def fill_log_tails(counts: Any, means: Any, out: Any) -> None:
     """Fill `out` with the logarithms of Poisson tails."""
     for at in range(len(counts)):

@@ -10,11 +10,11 @@ the flanks of a cross-correlogram: where both publishers are busy in the same ho
 of some seconds, they have as many pairs a little apart as together. Reaches beyond half of the
 window T say nothing; near its ends, pairs that cannot be are left out.
 
-Matches that follow each other by multiples of half their median or least distance are what two
-combs give that nobody recognised (too few cycles, or a clock that wanders): together they count as
-one, beside as many as chance would put there. At least `FEWEST` must be left, and the Poisson tail
-of what is left must lie below half of `false_groups` over the number of pairs among all publishers;
-the other half is left to periods.
+Matches that follow each other by multiples of half their median or least distance, more than
+chance would have, are what two combs give that nobody recognised (too few cycles, or a clock that
+wanders): together they count as one, beside as many as chance would put there. At least `FEWEST`
+must be left, and the Poisson tail of what is left must lie below half of `false_groups` over the
+number of pairs among all publishers; the other half is left to periods.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weir.compiled import compiled
-from weir.correlation.chance import log_poisson_tail
+from weir.correlation.chance import information_of, log_poisson_tail
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,8 +42,12 @@ REACHES = (8.0, 64.0, 512.0)
 ALIKE = 3.0
 """In units of w: distances between matches that differ by less are equal."""
 
-EXPLAINED = 0.5
+EXPLAINED = 0.95
 """Share of distances that may be multiples by chance; from there on nothing is discounted."""
+
+COMB = math.log(1000.0)
+"""Matches are those of a comb where chance gives as many multiples once in a thousand pairs at most
+(Chernoff)."""
 
 FEWEST = 4
 """Matches that are more than a comb, at least: any three may lie on one."""
@@ -107,9 +111,12 @@ def beside_comb(distances: Any, half: float, within: float, trivial: int) -> int
         by_chance += min(2.0 * near / half, 1.0) / len(distances)
         if abs(distance - half * steps) > near:
             unlike += 1
-    if by_chance >= EXPLAINED:
-        return count
     others = max(len(distances) - trivial, 1)
+    share = max(others - unlike, 0) / others
+    if by_chance >= EXPLAINED or share <= by_chance:
+        return count
+    if others * information_of(share, by_chance) < COMB:
+        return count
     return min(count, 1 + int(unlike * (count - 1.0) / others / (1.0 - by_chance) + 0.5))
 
 

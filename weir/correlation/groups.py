@@ -2,8 +2,11 @@
 
 Pairs are edges; a component of them may hold several groups, joined by publishers that send with
 more than one. In each component the publisher with the most edges leads, and everybody who is
-together with it joins, except who is not with `COMPANY` of up to `REFERENCES` others that joined: so the leader's other company is kept out. The rest repeats among itself. A leader whom
-nobody can join that way connects groups and leads none; it may still be a member.
+together with it joins, except who is not with `COMPANY` of up to `REFERENCES` others that joined:
+so the leader's other company is kept out. Who is together with as many of those that joined, and
+shares half as much with the leader, joins too: it missed what the leader did not. The rest repeats
+among itself. A leader whom nobody can join that way connects groups and leads none; it may still be
+a member.
 """
 
 from __future__ import annotations
@@ -119,7 +122,12 @@ def stars_of(
         leader = int(ends[able][np.argmax(degrees[able])])
         others = ends[ends != leader]
         joined = others[together(leader, others, search.least_share)]
-        joined = joined[_in_company(joined, together, LOOSELY * search.least_share)]
+        joined = joined[_in_company(joined, joined, together, LOOSELY * search.least_share)]
+        if len(joined) > 1:
+            late = np.setdiff1d(others, joined)
+            late = late[together(leader, late, LOOSELY * search.least_share)]
+            late = late[_in_company(late, joined, together, search.least_share)]
+            joined = np.union1d(joined, late)
         if not len(joined):
             barred[leader] = True
             waiting.append(left)
@@ -134,16 +142,14 @@ def stars_of(
     return tuple(sorted(stars, key=lambda star: int(star.members[0])))
 
 
-def _in_company(joined: Ints, together: Any, share: float) -> Any:
-    """Return which of those that joined a leader are together with enough of the others, too."""
-    if len(joined) < 2:
-        return np.ones(len(joined), dtype=bool)
+def _in_company(some: Ints, joined: Ints, together: Any, share: float) -> Any:
+    """Return which of some publishers are together with enough of those that joined a leader."""
     size = min(REFERENCES, len(joined))
-    references = joined[np.arange(size) * len(joined) // size]
-    with_others = np.zeros(len(joined), dtype=np.int64)
-    compared = np.full(len(joined), size)
+    references = joined[np.arange(size) * len(joined) // max(size, 1)]
+    with_them = np.zeros(len(some), dtype=np.int64)
+    compared = np.full(len(some), size)
     for reference in references.tolist():
-        itself = joined == reference
-        with_others += together(reference, joined, share) & ~itself
+        itself = some == reference
+        with_them += together(reference, some, share) & ~itself
         compared -= itself
-    return with_others >= COMPANY * compared
+    return with_them >= COMPANY * compared

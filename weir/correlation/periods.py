@@ -34,7 +34,7 @@ import numpy as np
 
 from weir.compiled import compiled
 from weir.correlation.activity import messages_of, moments_of
-from weir.correlation.chance import log_tail
+from weir.correlation.chance import information_of, log_tail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,8 +60,11 @@ NARROW, WIDE = 1.02, 1.2
 """Ratio of distances that count as one: for exact beats among other messages, for spread ones."""
 
 TURNS_ALIKE = 2.5
-"""Power of the mean turn over that of turns of any direction, from which a search goes on: eight
-cycles without jitter give 4, chance gives more than this once in twelve."""
+"""Power of the mean turn over that of turns of any direction, from which a search goes on:
+chance gives more than this once in twelve."""
+
+FEW_STRETCHES = 12
+"""With fewer the search goes on anyway: they say little, and are soon gone through."""
 
 DIVISORS = 3
 """The commonest distance may be so many periods."""
@@ -145,7 +148,8 @@ def tuned(times: Any, period: float) -> float:
                 now_re += math.cos(turn)
                 now_im += math.sin(turn)
         # Most of what keeps no period ends here: without one, turns are of any direction.
-        if not begun and real * real + imaginary * imaginary < TURNS_ALIKE * noise:
+        many = span > FEW_STRETCHES * length
+        if not begun and many and real * real + imaginary * imaginary < TURNS_ALIKE * noise:
             return math.nan
         begun = True
         frequency -= math.atan2(imaginary, real) / (2.0 * math.pi * length)
@@ -263,9 +267,7 @@ def comb_of(times: Any, period: float, within: float, nearest: Any) -> tuple[Any
     chance, share = 2.0 * gate / period, near / len(times)
     if share <= chance:
         return none
-    information = share * math.log(share / chance)
-    if share < 1.0:
-        information += (1.0 - share) * math.log((1.0 - share) / (1.0 - chance))
+    information = information_of(share, chance)
     tried = math.log(STARTS * (span / gate) * (period / gate))
     if tried - len(times) * information > math.log(BY_CHANCE):
         return none
