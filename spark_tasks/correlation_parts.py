@@ -44,7 +44,7 @@ class Parts:
 
     @property
     def publishers(self) -> int:
-        """How many publishers there are."""
+        """Return how many publishers there are."""
         return self.offsets[-1]
 
     @property
@@ -54,7 +54,7 @@ class Parts:
 
     @property
     def plan(self) -> Any:
-        """The bands that all publishers get their keys by."""
+        """Choose the bands by which all publishers get their keys."""
         return banding(
             publishers=self.publishers,
             since_s=self.since_s,

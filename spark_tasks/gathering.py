@@ -53,7 +53,7 @@ class Gathered:
 
     @property
     def offsets(self) -> list[int]:
-        """The place of the first name of each part among all, and how many there are."""
+        """Return the place of each part's first name among all, and how many names there are."""
         return [0, *np.cumsum(self.names).tolist()]
 
 
