@@ -64,11 +64,11 @@ def exchange(frame: Any, parts: int, work: Work) -> Any:
 def collected(frame: Any, hear: Callable[[Any], None] = lambda value: None) -> list[Any]:
     """Compute the frame; return what its blocks hold, by their numbers. `hear` is given each when
     it arrives."""
-    found: list[tuple[int, Any]] = []
+    numbered: list[tuple[int, Any]] = []
     for row in frame.toLocalIterator():
-        found.append((row.to, pickle.loads(bytes(row.payload))))
-        hear(found[-1][1])
-    return [value for _, value in sorted(found, key=lambda pair: pair[0])]
+        numbered.append((row.to, pickle.loads(bytes(row.payload))))
+        hear(numbered[-1][1])
+    return [value for _, value in sorted(numbered, key=lambda pair: pair[0])]
 
 
 def _batches(blocks: Iterator[tuple[int, Any]]) -> Iterator[pa.RecordBatch]:

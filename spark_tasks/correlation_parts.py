@@ -82,6 +82,7 @@ class Parts:
             at_s=part.at_s,
             since_s=self.since_s,
             until_s=self.until_s,
+            messages=part.messages,
         )
 
     # --- each publisher by itself
@@ -195,7 +196,7 @@ class Parts:
             yield part, (number, ids)
 
     def send_moments(self, number: int, blocks: list[Any]) -> Iterator[tuple[int, Any]]:
-        """Give the moments asked for to the parts that asked."""
+        """Give the moments that were wanted to the parts that want them."""
         profiles = self.profiles(number)
         for to, ids in blocks:
             rows = ids - self.offsets[number]
@@ -262,7 +263,7 @@ class Parts:
             yield part, (number, ids)
 
     def send_members(self, kind: str, number: int, blocks: list[Any]) -> Iterator[tuple[int, Any]]:
-        """Give names, messages and moments of those asked for; all moments where by period."""
+        """Give names, messages and moments of those wanted; all moments where by period."""
         part, profiles = read_part(self.folder, number), self.profiles(number)
         starts, moments_s = profiles.starts, profiles.moments_s
         if kind == PERIOD:
@@ -314,14 +315,14 @@ class Parts:
         beats = read_columns(f"{self.folder}/beats-{number}")
         groups = []
         for at, ids in enumerate(_split(members["id"], members["group"])):
-            found = PeriodGroup(
+            beat = PeriodGroup(
                 ids=ids,
                 leader=int(beats["leader"][at]),
                 period_s=float(beats["period_s"][at]),
                 phase_s=float(beats["phase_s"][at]),
             )
             group = period_group(
-                found,
+                beat,
                 *people.of(ids),
                 since_s=self.since_s,
                 until_s=self.until_s,

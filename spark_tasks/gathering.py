@@ -32,7 +32,7 @@ from spark_tasks.recordings import (
 )
 
 PARTS_PER_CORE = 4
-PART_MESSAGES = 4_000_000
+PART_ROWS = 4_000_000
 """A part has about so many at most: a task holds it several times over while it sorts."""
 
 READ_ROWS = 8_000_000
@@ -67,12 +67,11 @@ def gather(
     shares = _shares(recording, side_by_side)
 
     def surveyed(number: int, given: list[Any]) -> Iterator[tuple[int, Any]]:
-        found = (survey_of(recording, piece, by=by, topic=topic) for piece in given[0])
-        yield number, merged(found)
+        yield number, merged(survey_of(recording, piece, by=by, topic=topic) for piece in given[0])
 
     survey = merged(collected(spread(spark, shares, surveyed), Steps(hear, "survey", len(shares))))
     check_survey(survey, topic)
-    wanted = max(PARTS_PER_CORE * side_by_side, -(-survey.messages // PART_MESSAGES))
+    wanted = max(PARTS_PER_CORE * side_by_side, -(-survey.rows // PART_ROWS))
     borders = borders_of(survey, wanted)
     parts = len(borders) + 1
 
@@ -81,9 +80,9 @@ def gather(
             yield from cut_at(messages_of(recording, piece, by=by, topic=topic), borders)
 
     def kept(number: int, blocks: list[Any]) -> Iterator[tuple[int, Any]]:
-        found = grouped(blocks)
-        write_part(folder, number, found)
-        yield number, (number, len(found.names), len(found.at_s))
+        part = grouped(blocks)
+        write_part(folder, number, part)
+        yield number, (number, len(part.names), int(part.messages.sum()))
 
     sizes = {
         number: (names, messages)
@@ -103,23 +102,28 @@ def gather(
 
 def write_part(folder: str, number: int, part: Grouped) -> None:
     """Write the messages of some names."""
-    columns = {"name": list(part.names), "messages": np.diff(part.starts)}
+    columns = {"name": list(part.names), "rows": np.diff(part.starts)}
     if len(part.publishers):
         columns["publishers"] = part.publishers
     write_columns(f"{folder}/names-{number}", columns)
-    write_columns(f"{folder}/times-{number}", {"at_s": part.at_s})
+    columns = {"at_s": part.at_s}
+    if len(part.counts):
+        columns["messages"] = part.counts
+    write_columns(f"{folder}/times-{number}", columns)
 
 
 def read_part(folder: str, number: int) -> Grouped:
     """Read what `write_part` wrote."""
     columns = read_columns(f"{folder}/names-{number}")
     starts = np.zeros(len(columns["name"]) + 1, dtype=np.int64)
-    np.cumsum(columns["messages"], out=starts[1:])
+    np.cumsum(columns["rows"], out=starts[1:])
+    times, none = read_columns(f"{folder}/times-{number}"), np.zeros(0, dtype=np.int64)
     return Grouped(
         names=columns["name"].tolist(),
         starts=starts,
-        at_s=read_columns(f"{folder}/times-{number}")["at_s"],
-        publishers=columns.get("publishers", np.zeros(0, dtype=np.int64)),
+        at_s=times["at_s"],
+        publishers=columns.get("publishers", none),
+        counts=times.get("messages", none),
     )
 
 

@@ -1,5 +1,6 @@
 """Read and write datasets: snapshots, answers and the columns of cut problems."""
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,11 +41,15 @@ def read_answer(spark: Any, uri: str) -> tuple[bytes | None, str | None]:
 
 
 def write_columns(uri: str, columns: Mapping[str, Any]) -> None:
-    """Arrays of equal length as one Parquet file, straight from this process."""
+    """Write arrays of equal length as one Parquet file, which is there as a whole or not at all:
+    of a task that was killed nobody reads half a file."""
     system, path = FileSystem.from_uri(uri)
-    system.create_dir(path.rpartition("/")[0], recursive=True)
+    folder, _, name = path.rpartition("/")
+    system.create_dir(folder, recursive=True)
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
-    parquet.write_table(table, path, filesystem=system)
+    unfinished = f"{folder}/.{name}-{uuid.uuid4()}"
+    parquet.write_table(table, unfinished, filesystem=system)
+    system.move(unfinished, path)
 
 
 def read_columns(uri: str) -> dict[str, np.ndarray]:

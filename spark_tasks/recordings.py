@@ -11,14 +11,16 @@ import heapq
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from pandas.util import hash_array
 from pyarrow import compute, parquet
-from pyarrow.fs import FileSelector, FileSystem, FileType
+from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
+from spark_tasks.recording_files import SUFFIX, data_files, is_data
 from weir.errors import InvalidProblem
 
 By = Literal["publisher", "topic"]
@@ -27,7 +29,7 @@ LATEST_S = 1e11
 """Unix seconds of the year 5138: what lies beyond was given in a smaller unit."""
 
 MOST_AT_ONCE = 1_000_000
-"""Messages of one row: each takes room."""
+"""Messages of one row: more at one moment are taken for a mistake."""
 
 FEW = 5
 """Topics that a refusal names."""
@@ -37,7 +39,7 @@ SAMPLE = 1024
 as drawn at random and the same whoever drew them."""
 
 IN_MEMORY = 50_000_000
-"""Messages of which times are kept in memory in one process; those of more lie in a file."""
+"""Rows of which times are kept in memory in one process; those of more lie in a file."""
 
 MODIFIED_S = 1e-3
 """Times of a file that differ by less are the same, however they were rounded."""
@@ -71,19 +73,23 @@ class Recording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Messages:
-    """Some messages: each has the place of its name in `names`, and when it was sent."""
+    """Some rows: each has the place of its name in `names`, and when its messages were sent."""
 
     names: Sequence[str]
     codes: np.ndarray
     at_s: np.ndarray
     publishers: np.ndarray
     """A number for the publisher of each, by which they are counted; none where by publisher."""
+    counts: np.ndarray
+    """How many messages each row is; none where all are one."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Survey:
     """What is known of a recording, or of some pieces of it, before it is read."""
 
+    rows: int = 0
+    """Of the topic, as all that follows."""
     messages: int = 0
     since_s: float = np.inf
     until_s: float = -np.inf
@@ -91,13 +97,13 @@ class Survey:
     """Rows that do not fit, by the column and what is wrong with it."""
     topics: list[str] = field(default_factory=list)
     """The first few."""
-    sample: dict[str, int] = field(default_factory=dict)
-    """Names with the smallest hashes, and those."""
+    sample: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Names with the smallest hashes, with those and how many rows they have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouped:
-    """Messages by name: those of name i are `at_s[starts[i]:starts[i + 1]]`, ascending."""
+    """Rows by name: those of name i are `starts[i]:starts[i + 1]`, by time and then by count."""
 
     names: Sequence[str]
     """Ascending, each once."""
@@ -105,6 +111,22 @@ class Grouped:
     at_s: np.ndarray
     publishers: np.ndarray
     """How many publishers each has; none where by publisher."""
+    counts: np.ndarray
+    """How many messages each row is; none where all are one."""
+
+    @property
+    def messages(self) -> np.ndarray:
+        """Return how many messages each name has."""
+        if not len(self.counts):
+            return np.diff(self.starts)
+        before = np.zeros(len(self.counts) + 1, dtype=np.int64)
+        np.cumsum(self.counts, out=before[1:])
+        return np.diff(before[self.starts])
+
+    def of(self, at: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return times and counts of one name, by its place; counts None: all are one."""
+        rows = slice(int(self.starts[at]), int(self.starts[at + 1]))
+        return self.at_s[rows], self.counts[rows] if len(self.counts) else None
 
 
 def recording_at(uri: str, *, by: By, topic: str = "") -> Recording:
@@ -117,14 +139,13 @@ def recording_at(uri: str, *, by: By, topic: str = "") -> Recording:
     info = system.get_file_info(root)
     if info.type == FileType.NotFound:
         raise InvalidProblem(name, "there is no such recording; name a Parquet file or a folder")
-    found = [info]
-    if info.type == FileType.Directory:
-        inside = system.get_file_info(FileSelector(root, recursive=True))
-        found = [each for each in inside if each.type == FileType.File and _is_data(root, each)]
-        found.sort(key=lambda each: each.path)
+    files = [info] if info.type == FileType.File else _files(system, root)
+    if not files:
+        message = f"holds no file whose name ends with {SUFFIX}; name a folder that does"
+        raise InvalidProblem(name, message)
     pieces: list[Piece] = []
     columns: frozenset[str] = frozenset()
-    for each in found:
+    for each in files:
         try:
             with parquet.ParquetFile(each.path, filesystem=system) as file:
                 shape, schema = file.metadata, file.schema_arrow
@@ -147,15 +168,19 @@ def recording_at(uri: str, *, by: By, topic: str = "") -> Recording:
         uri=uri,
         pieces=[piece for piece in pieces if piece.rows],
         columns=columns,
-        bytes=sum(each.size for each in found),
-        modified_s=max(each.mtime_ns for each in found) / 1e9,
+        bytes=sum(each.size for each in files),
+        modified_s=max(each.mtime_ns for each in files) / 1e9,
     )
 
 
-def _is_data(root: str, info: Any) -> bool:
-    """Tell whether a file of a folder is one of its data: not hidden, nor a note of who wrote."""
-    parts = info.path[len(root) :].strip("/").split("/")
-    return not any(part.startswith(("_", ".")) for part in parts)
+def _files(system: Any, root: str) -> list[Any]:
+    """Return what is known of the files of a folder, in the order in which they are read."""
+    if isinstance(system, LocalFileSystem):
+        return list(system.get_file_info([str(file) for file in data_files(Path(root))]))
+    inside = system.get_file_info(FileSelector(root, recursive=True))
+    files = [each for each in inside if each.type == FileType.File]
+    data = [each for each in files if is_data(each.path[len(root) :].strip("/").split("/"))]
+    return sorted(data, key=lambda each: str(each.path))
 
 
 def _columns_of(schema: Any, *, by: By, topic: str) -> frozenset[str]:
@@ -199,7 +224,7 @@ def check_unchanged(recording: Recording, frozen: Any) -> None:
     other_time = modified_s is not None and abs(modified_s - recording.modified_s) > MODIFIED_S
     if other_size or other_time:
         name = frozen.get("name") or recording.uri.rstrip("/").rpartition("/")[2]
-        raise InvalidProblem(name, "the recording has changed since it was asked for; ask again")
+        raise InvalidProblem(name, "the recording has changed since this was started; start again")
 
 
 def _table(recording: Recording, piece: Piece) -> Any:
@@ -237,7 +262,7 @@ def _coded(column: Any) -> tuple[list[str], np.ndarray]:
 
 
 def messages_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") -> Messages:
-    """Return the messages of one piece, of one topic where one is named and the recording knows
+    """Return the rows of one piece, of one topic where one is named and the recording knows
     topics. What does not fit is not looked for again: see `survey_of`."""
     table = _of_topic(_table(recording, piece), topic)
     names, codes = _coded(table[by])
@@ -246,11 +271,10 @@ def messages_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") 
     if by == "topic":
         others, other_codes = _coded(table["publisher"])
         publishers = _hashes(others)[other_codes]
+    counts = np.zeros(0, dtype=np.int64)
     if "messages" in recording.columns:
-        times = table["messages"].to_numpy().astype(np.int64)
-        codes, at_s = np.repeat(codes, times), np.repeat(at_s, times)
-        publishers = np.repeat(publishers, times) if by == "topic" else publishers
-    return Messages(names=names, codes=codes, at_s=at_s, publishers=publishers)
+        counts = table["messages"].to_numpy().astype(np.int64)
+    return Messages(names=names, codes=codes, at_s=at_s, publishers=publishers, counts=counts)
 
 
 def _of_topic(table: Any, topic: str) -> Any:
@@ -292,14 +316,17 @@ def survey_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") ->
         return Survey(wrong=wrong, topics=topics)
     table = _of_topic(table, topic)
     at_s = _seconds(table["at_s"]).to_numpy()
-    names = [text for text in _texts(table[by]) if text is not None]
-    sent_in_all = compute.sum(table["messages"]).as_py() if "messages" in recording.columns else 0
+    messages = len(at_s)
+    if "messages" in recording.columns:
+        messages = int(compute.sum(table["messages"].cast(pa.int64())).as_py() or 0)
+    names, codes = _coded(table[by])
     return Survey(
-        messages=int(sent_in_all or 0) if "messages" in recording.columns else len(at_s),
+        rows=len(at_s),
+        messages=messages,
         since_s=float(at_s.min()) if len(at_s) else np.inf,
         until_s=float(at_s.max()) if len(at_s) else -np.inf,
         topics=topics,
-        sample=_sample(names),
+        sample=_sample(names, np.bincount(codes, minlength=len(names))),
     )
 
 
@@ -307,30 +334,42 @@ def _texts(column: Any) -> list[Any]:
     return list(column.unique().to_pylist())
 
 
-def _sample(names: Sequence[str]) -> dict[str, int]:
-    """Return those of the names with the smallest hashes, and these."""
+def _sample(names: Sequence[str], rows: np.ndarray) -> dict[str, tuple[int, int]]:
+    """Return those of the names with the smallest hashes, with these and their rows."""
     hashes = _hashes(names)
-    rows = (
+    some = (
         np.argpartition(hashes, SAMPLE)[:SAMPLE] if len(names) > SAMPLE else np.arange(len(names))
     )
-    return _smallest((names[row], int(hashes[row])) for row in rows.tolist())
+    return _smallest((names[at], (int(hashes[at]), int(rows[at]))) for at in some.tolist())
 
 
-def _smallest(hashes: Iterable[tuple[str, int]]) -> dict[str, int]:
-    return dict(heapq.nsmallest(SAMPLE, hashes, key=lambda pair: (pair[1], pair[0])))
+def _smallest(sample: Iterable[tuple[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    return dict(heapq.nsmallest(SAMPLE, sample, key=lambda pair: (pair[1][0], pair[0])))
+
+
+def _with_rows(
+    sample: dict[str, tuple[int, int]], other: dict[str, tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
+    """Return a sample with the rows of another added. Who is in that of all was in that of each
+    piece, so that its rows are whole."""
+    both = dict(sample)
+    for name, (hashed, rows) in other.items():
+        both[name] = (hashed, rows + both.get(name, (hashed, 0))[1])
+    return _smallest(both.items())
 
 
 def merged(surveys: Iterable[Survey]) -> Survey:
     """Return what is known of pieces together."""
     whole = Survey()
     for each in surveys:
+        whole.rows += each.rows
         whole.messages += each.messages
         whole.since_s = min(whole.since_s, each.since_s)
         whole.until_s = max(whole.until_s, each.until_s)
         for what, count in each.wrong.items():
             whole.wrong[what] = whole.wrong.get(what, 0) + count
         whole.topics = sorted({*whole.topics, *each.topics})[:FEW]
-        whole.sample = _smallest({**whole.sample, **each.sample}.items())
+        whole.sample = _with_rows(whole.sample, each.sample)
     return whole
 
 
@@ -348,10 +387,13 @@ def check_survey(survey: Survey, topic: str = "") -> None:
 
 
 def borders_of(survey: Survey, parts: int) -> list[str]:
-    """Return names that cut all names into this many parts, at most, of about as many names."""
+    """Return names that cut all names into this many parts, at most, of about as many rows."""
     names = sorted(survey.sample)
-    cuts = [names[len(names) * at // parts] for at in range(1, parts)] if names else []
-    return sorted(set(cuts))
+    ends = np.cumsum([survey.sample[name][1] for name in names], dtype=np.int64)
+    if not len(ends):
+        return []
+    cuts = np.searchsorted(ends, ends[-1] * np.arange(1, parts) / parts) + 1
+    return [names[cut] for cut in np.unique(cuts).tolist() if cut < len(names)]
 
 
 def cut_at(messages: Messages, borders: Sequence[str]) -> Iterator[tuple[int, Messages]]:
@@ -374,6 +416,7 @@ def cut_at(messages: Messages, borders: Sequence[str]) -> Iterator[tuple[int, Me
                 codes=local[messages.codes[rows]],
                 at_s=messages.at_s[rows],
                 publishers=messages.publishers[rows] if len(messages.publishers) else rows[:0],
+                counts=messages.counts[rows] if len(messages.counts) else rows[:0],
             ),
         )
 
@@ -389,13 +432,21 @@ def grouped(blocks: Sequence[Messages]) -> Grouped:
     none = np.zeros(0)
     code = np.concatenate([*codes, none.astype(np.int64)])
     at_s = np.concatenate([*(block.at_s for block in blocks), none])
-    order = np.lexsort((at_s, code))
+    counts = np.concatenate([*(block.counts for block in blocks), none.astype(np.int64)])
+    # Rows of one time by their counts: the order of the blocks must not show in the last digit.
+    order = np.lexsort((counts, at_s, code) if len(counts) else (at_s, code))
     publishers = np.zeros(0, dtype=np.int64)
     if any(len(block.publishers) for block in blocks):
         publishers = _distinct(code, np.concatenate([block.publishers for block in blocks]), names)
     starts = np.zeros(len(names) + 1, dtype=np.int64)
     np.cumsum(np.bincount(code, minlength=len(names)), out=starts[1:])
-    return Grouped(names=names, starts=starts, at_s=at_s[order], publishers=publishers)
+    return Grouped(
+        names=names,
+        starts=starts,
+        at_s=at_s[order],
+        publishers=publishers,
+        counts=counts[order] if len(counts) else counts,
+    )
 
 
 def _distinct(code: np.ndarray, other: np.ndarray, names: Sequence[str]) -> np.ndarray:
@@ -417,32 +468,34 @@ def read_recording(
 ) -> tuple[Recording, Survey, Grouped]:
     """Read a whole recording in this process, by publisher or by topic. Raises InvalidProblem.
 
-    Memory: its names and one piece, and 8 bytes a message. Beyond IN_MEMORY messages those 8 bytes
-    lie in a file that is gone when the arrays are.
+    Memory: its names and one piece, and 8 bytes a row, 16 where rows hold several messages. Beyond
+    IN_MEMORY rows those bytes lie in files that are gone when the arrays are.
     """
     recording = recording_at(uri, by=by, topic=topic)
     check_unchanged(recording, frozen or {})
     survey = merged(survey_of(recording, each, by=by, topic=topic) for each in recording.pieces)
     check_survey(survey, topic)
     place: dict[str, int] = {}
-    counts = np.zeros(0, dtype=np.int64)
+    sizes = np.zeros(0, dtype=np.int64)
     pairs: list[tuple[np.ndarray, np.ndarray]] = []
     for piece in recording.pieces:
         block = messages_of(recording, piece, by=by, topic=topic)
         code = _places(block.names, place)
         here = np.bincount(code[block.codes], minlength=len(place))
-        here[: len(counts)] += counts
-        counts = here
+        here[: len(sizes)] += sizes
+        sizes = here
         if by == "topic":
             pairs.append(_pairs(code[block.codes], block.publishers))
     names = sorted(place)
     rank = np.empty(len(names), dtype=np.int64)
     rank[[place[name] for name in names]] = np.arange(len(names))
     starts = np.zeros(len(names) + 1, dtype=np.int64)
-    ordered = np.empty_like(counts)
-    ordered[rank] = counts
+    ordered = np.empty_like(sizes)
+    ordered[rank] = sizes
     np.cumsum(ordered, out=starts[1:])
-    at_s = _room(survey.messages)
+    at_s = _room(survey.rows, np.float64)
+    several = "messages" in recording.columns
+    counts = _room(survey.rows if several else 0, np.int64)
     free = starts[:-1].copy()
     for piece in recording.pieces:
         block = messages_of(recording, piece, by=by, topic=topic)
@@ -450,27 +503,34 @@ def read_recording(
         order = np.argsort(code, kind="stable")
         code = code[order]
         firsts = np.flatnonzero(np.r_[True, code[1:] != code[:-1]]) if len(code) else code
-        sizes = np.diff(np.r_[firsts, len(code)])
-        at = np.repeat(free[code[firsts]] - firsts, sizes) + np.arange(len(code))
+        here = np.diff(np.r_[firsts, len(code)])
+        at = np.repeat(free[code[firsts]] - firsts, here) + np.arange(len(code))
         at_s[at] = block.at_s[order]
-        free[code[firsts]] += sizes
+        if several:
+            counts[at] = block.counts[order]
+        free[code[firsts]] += here
     for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        at_s[first:last].sort()
+        if several:
+            order = np.lexsort((counts[first:last], at_s[first:last]))
+            counts[first:last] = counts[first:last][order]
+            at_s[first:last] = at_s[first:last][order]
+        else:
+            at_s[first:last].sort()
     publishers = np.zeros(0, dtype=np.int64)
     if by == "topic":
         code, other = (np.concatenate(column) for column in zip(*pairs, strict=True))
         publishers = _distinct(rank[code], other, names)
-    found = Grouped(names=names, starts=starts, at_s=at_s, publishers=publishers)
-    return recording, survey, found
+    whole = Grouped(names=names, starts=starts, at_s=at_s, publishers=publishers, counts=counts)
+    return recording, survey, whole
 
 
 def _places(names: Sequence[str], place: dict[str, int]) -> np.ndarray:
     return np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int64)
 
 
-def _room(count: int) -> np.ndarray:
+def _room(count: int, kind: Any) -> np.ndarray:
     if count <= IN_MEMORY:
-        return np.empty(count)
+        return np.empty(count, dtype=kind)
     file = tempfile.TemporaryFile(prefix="weir-recording-")  # noqa: SIM115
     # The file has no name any more: it is gone with the array.
-    return np.memmap(file, dtype=np.float64, mode="w+", shape=(count,))
+    return np.memmap(file, dtype=kind, mode="w+", shape=(count,))

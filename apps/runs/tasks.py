@@ -8,6 +8,9 @@ from celery.signals import worker_process_init
 
 from apps.runs.services import gateway, runs_reap
 from apps.runs.services.execute import run_execute
+from apps.runs.services.leftovers import Sweep
+
+sweep = Sweep()
 
 
 @worker_process_init.connect
@@ -19,6 +22,7 @@ def prepare(**_: Any) -> None:
 @shared_task(name="runs.execute", ignore_result=True)
 def execute(*, run: str, **_: Any) -> None:
     """Carry out one attempt of one run, of whatever kind."""
+    sweep()
     run_execute(public_id=UUID(run))
 
 

@@ -111,8 +111,8 @@ def _search(
     with_pairs = [number for number, pairs in kept if pairs]
 
     # Which of them burst together.
-    asked = exchange(each(with_pairs, parts.ask_moments), count, parts.send_moments)
-    frame = exchange(asked, count, parts.judge_pairs)
+    sent = exchange(each(with_pairs, parts.ask_moments), count, parts.send_moments)
+    frame = exchange(sent, count, parts.judge_pairs)
     judged_parts = collected(frame, Steps(hear, "judge", len(with_pairs)))
     with_edges = [number for number, edges in judged_parts if edges]
 
@@ -125,8 +125,8 @@ def _search(
         (EVENT, of_edges, parts.event_evidence),
         (PERIOD, of_periods, parts.period_evidence),
     ):
-        asked = each(numbers, partial(parts.ask_members, kind))
-        sent = exchange(asked, count, partial(parts.send_members, kind))
+        wanted = each(numbers, partial(parts.ask_members, kind))
+        sent = exchange(wanted, count, partial(parts.send_members, kind))
         for some in collected(exchange(sent, tasks, evidence), step) if numbers else []:
             groups += some
     suggested = suggested_of(

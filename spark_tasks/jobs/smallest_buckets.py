@@ -60,9 +60,10 @@ def _answer(spark: Any, payload: bytes, output_uri: str, order: JobOrder) -> byt
                 return
             rows = []
             for at, name in enumerate(part.names):
-                times_s = part.at_s[part.starts[at] : part.starts[at + 1]]
-                found = smallest_bucket(name, times_s, int(part.publishers[at]), question)
-                rows.append(bucket_row(found))
+                times_s, counts = part.of(at)
+                publishers = int(part.publishers[at])
+                bucket = smallest_bucket(name, times_s, publishers, question, counts=counts)
+                rows.append(bucket_row(bucket))
             yield number, ([], rows)
 
         def count(part: Any) -> None:

@@ -50,7 +50,7 @@ def test_recording_that_changed_since_is_refused(spark_server, tmp_path, changed
     source = write_recording(
         tmp_path / "few.parquet", publisher=["a", "b"], at_s=[BEGAN_S, BEGAN_S + 9]
     )
-    with pytest.raises(entry.JobError, match="has changed since it was asked for"):
+    with pytest.raises(entry.JobError, match="has changed since this was started"):
         search(spark_server, tmp_path, source, **changed)
 
 

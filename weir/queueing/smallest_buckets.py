@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weir.errors import InvalidProblem
-from weir.queueing.traces import smallest_size, work_over
+from weir.queueing.traces import smallest_size, work_of_batches, work_over
 from weir.reading import amount, members, number
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 MOST_NAMED = 3
 """Topics that a refusal names; of the others it says how many there are."""
@@ -89,9 +90,15 @@ class SmallestBucket:
 
 
 def smallest_bucket(
-    topic: str, times_s: Floats, publishers: int, question: BucketQuestion
+    topic: str,
+    times_s: Floats,
+    publishers: int,
+    question: BucketQuestion,
+    *,
+    counts: Ints | None = None,
 ) -> SmallestBucket:
-    """Return the smallest bucket of one topic, whose times are ascending.
+    """Return the smallest bucket of one topic, whose times are ascending; `counts`: how many
+    messages came at each, without it one. Room is taken by time, not by message.
 
     The mean rate is that between its first and its last message. Raises InvalidProblem where
     there is no message, or no rate of this topic.
@@ -99,18 +106,22 @@ def smallest_bucket(
     if not len(times_s):
         raise InvalidProblem("times_s", "must not be empty; leave the topic out")
     refuse_without_rate(question.without_rate([topic]))
+    if counts is not None and (counts == 1).all():
+        counts = None
+    messages = len(times_s) if counts is None else int(counts.sum())
     since_s, until_s = float(times_s[0]), float(times_s[-1])
-    mean = (len(times_s) - 1) / (until_s - since_s) if until_s > since_s else None
+    mean = (messages - 1) / (until_s - since_s) if until_s > since_s else None
     if question.rates_per_s is not None:
         token_rate: float | None = question.rates_per_s[topic]
     else:
         token_rate = None if mean is None or question.headroom is None else question.headroom * mean
     # Of messages at one time each waits for those before it, whatever the rate.
-    work, _ = work_over(times_s, 1.0 if token_rate is None else token_rate)
-    size = smallest_size(work, question.percentile)
+    rate = 1.0 if token_rate is None else token_rate
+    work = work_over(times_s, rate)[0] if counts is None else work_of_batches(times_s, counts, rate)
+    size = smallest_size(work, question.percentile, counts=counts)
     return SmallestBucket(
         topic=topic,
-        messages=len(times_s),
+        messages=messages,
         publishers=publishers,
         since_s=since_s,
         until_s=until_s,
@@ -123,9 +134,9 @@ def smallest_bucket(
     )
 
 
-def bucket_row(found: SmallestBucket) -> dict[str, Any]:
+def bucket_row(bucket: SmallestBucket) -> dict[str, Any]:
     """Return the row of a topic as plain data; its names are those of docs/formats.md."""
-    return {name: getattr(found, name) for name in SmallestBucket.__slots__}
+    return {name: getattr(bucket, name) for name in SmallestBucket.__slots__}
 
 
 def question_to_dict(question: BucketQuestion) -> dict[str, Any]:

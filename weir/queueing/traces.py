@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 STRETCHES = 32
 """Equal parts of a trace whose means are compared."""
@@ -115,6 +116,24 @@ def work_over(
     return work, after
 
 
+def work_of_batches(times_s: Floats, counts: Ints, rate_per_s: float) -> Floats:
+    """Return U of the first message of each batch of a whole trace: `counts[i]` messages came at
+    `times_s[i]`, times rise or stay; the j-th of a batch has j - 1 more ahead of it.
+
+    Raises InvalidProblem naming what does not fit.
+    """
+    if not 0 < rate_per_s < math.inf:
+        raise InvalidProblem("rate_per_s", f"must be positive, not {rate_per_s:g}")
+    if len(times_s) != len(counts):
+        raise InvalidProblem("counts", f"must be {len(times_s):,}, one a time")
+    if len(times_s) > 1 and not (times_s[1:] >= times_s[:-1]).all():
+        raise InvalidProblem("times_s", "must rise or stay; sort the messages")
+    start = times_s[0] if len(times_s) else 0.0
+    x = (np.cumsum(counts) - counts) - rate_per_s * (times_s - start)
+    work: Floats = x - np.minimum.accumulate(x)
+    return work
+
+
 def lowest_of(times_s: ArrayLike, rate_per_s: float, start_s: float, first: int) -> float:
     """Return the minimum of X over a part of a trace alone: parts are read side by side, then the
     running minimum of these gives each its state."""
@@ -144,33 +163,99 @@ class Estimate:
     """How many independent messages the trace is worth."""
 
 
-def quantile_of(values: Floats, probability: float, *, confidence: float = 0.95) -> Estimate:
+class _Each:
+    """Values in the order in which they came, by rank and by lateness."""
+
+    def __init__(self, values: Floats) -> None:
+        self._values, self._ordered = values, np.sort(values)
+        self.count = len(values)
+
+    def at(self, rank: int) -> float:
+        """Return the value of this rank, from 0 on."""
+        return float(self._ordered[rank])
+
+    def late(self, rank: int) -> tuple[int, Floats]:
+        """Return how many lie above the value of this rank, and their share of each stretch."""
+        above = self._values > self._ordered[rank]
+        return int(above.sum()), np.array(
+            [part.mean() for part in np.array_split(above, STRETCHES)]
+        )
+
+
+class _Batches:
+    """The same of batches: value i stands for `counts[i]` values, itself and those 1, 2, ... above
+    it, which came one after the other. Takes room by batch, however many they hold."""
+
+    def __init__(self, values: Floats, counts: Ints) -> None:
+        # Whole and rest apart: places are then counted in whole numbers, without rounding.
+        self._whole = np.floor(values).astype(np.int64)
+        self._rest, self._counts = values - self._whole, counts
+        self.count = int(counts.sum())
+        places = np.concatenate([self._whole, self._whole + counts])
+        order = np.argsort(places, kind="stable")
+        opened = np.repeat(np.array([1, -1]), len(values))[order]
+        self._places, self._open = places[order], np.cumsum(opened)
+        self._below = np.concatenate([[0], np.cumsum(self._open[:-1] * np.diff(self._places))])
+
+    def _parts_at(self, rank: int) -> tuple[int, float]:
+        at = int(np.searchsorted(self._below, rank, side="right")) - 1
+        steps, left = divmod(rank - int(self._below[at]), int(self._open[at]))
+        whole = int(self._places[at]) + steps
+        here = self._rest[(self._whole <= whole) & (whole < self._whole + self._counts)]
+        return whole, float(np.partition(here, left)[left])
+
+    def at(self, rank: int) -> float:
+        """Return the value of this rank, from 0 on."""
+        whole, rest = self._parts_at(rank)
+        return whole + rest
+
+    def late(self, rank: int) -> tuple[int, Floats]:
+        """Return how many lie above the value of this rank, and their share of each stretch."""
+        whole, rest = self._parts_at(rank)
+        on_time = np.clip(whole - self._whole + (self._rest <= rest), 0, self._counts)
+        late = self._counts - on_time
+        ends, late_before = np.cumsum(self._counts), np.cumsum(late) - late
+        sizes = [self.count // STRETCHES + (at < self.count % STRETCHES) for at in range(STRETCHES)]
+        cuts = np.cumsum(sizes)
+        batch = np.searchsorted(ends, cuts)
+        # Of a batch that a cut goes through the late ones are the last.
+        inside = cuts - (ends - self._counts)[batch] - on_time[batch]
+        upto = late_before[batch] + np.maximum(inside, 0)
+        shares: Floats = np.diff(upto, prepend=0) / np.maximum(sizes, 1)
+        return int(late.sum()), shares
+
+
+def quantile_of(
+    values: Floats, probability: float, *, counts: Ints | None = None, confidence: float = 0.95
+) -> Estimate:
     """Return the percentile of the values in the order in which they came.
 
-    Raises InvalidProblem for no values or a probability outside (0, 1).
+    With `counts` value i stands for that many: itself and those 1, 2, ... above it, as the work
+    ahead of messages that came at once. Raises InvalidProblem for no values or a probability
+    outside (0, 1).
     """
-    count = len(values)
-    if not count:
+    if not len(values):
         raise InvalidProblem("values", "must not be empty; measure longer")
     if not 0 < probability < 1:
         raise InvalidProblem("probability", "must lie between 0 and 1")
     if np.isnan(values).any():
         raise InvalidProblem("values", "must be numbers")
-    ordered = np.sort(values)
+    if counts is not None and int(counts.min()) < 1:
+        raise InvalidProblem("counts", "must be 1 at least")
+    ranked = _Each(values) if counts is None else _Batches(values, counts)
+    count = ranked.count
     # Rounding must not lift a whole number to the next.
-    rank = math.ceil(probability * count - 1e-9)
-    value = float(ordered[min(max(rank, 1), count) - 1])
-    late = values > value
-    share = float(late.mean())
-    if count < 2 * STRETCHES or share == 0.0:
+    rank = min(max(math.ceil(probability * count - 1e-9), 1), count) - 1
+    value, lowest, highest = ranked.at(rank), ranked.at(0), ranked.at(count - 1)
+    late, means = ranked.late(rank) if count >= 2 * STRETCHES else (0, np.zeros(0))
+    share = late / count
+    if share == 0.0:
         # Nothing above it (a bucket that is always free), or too little to compare.
-        independent = float(count) if np.ptp(values) == 0.0 else 0.0
-        low, high = float(ordered[0]), float(ordered[-1])
+        independent = float(count) if highest == lowest else 0.0
         conclusive = independent * (1.0 - probability) >= TAIL_EVENTS
         return Estimate(
-            value=value, low=low, high=high, conclusive=conclusive, independent=independent
+            value=value, low=lowest, high=highest, conclusive=conclusive, independent=independent
         )
-    means = np.array([part.mean() for part in np.array_split(late, STRETCHES)])
     spread = float(means.var(ddof=1)) / STRETCHES
     independent = min(float(count), share * (1.0 - share) / spread) if spread > 0 else float(count)
     around = means - means.mean()
@@ -178,7 +263,7 @@ def quantile_of(values: Floats, probability: float, *, confidence: float = 0.95)
     reach = float(stdtrit(STRETCHES - 1, 0.5 + confidence / 2.0))
     half = reach * math.sqrt(probability * (1.0 - probability) / independent)
     ranks = [math.floor((probability - half) * count), math.ceil((probability + half) * count)]
-    low, high = (float(ordered[min(max(rank, 0), count - 1)]) for rank in ranks)
+    low, high = (ranked.at(min(max(rank, 0), count - 1)) for rank in ranks)
     conclusive = (
         independent * (1.0 - probability) >= TAIL_EVENTS
         and probability + half < 1.0
@@ -220,9 +305,12 @@ def mean_of(values: Floats, *, confidence: float = 0.95) -> Estimate:
     return Estimate(value=value, low=low, high=high, conclusive=conclusive, independent=independent)
 
 
-def smallest_size(work: Floats, probability: float = 0.99) -> Estimate:
-    """Return the smallest bucket in which at most 1 - `probability` of the messages wait."""
-    work_quantile = quantile_of(work, probability)
+def smallest_size(
+    work: Floats, probability: float = 0.99, *, counts: Ints | None = None
+) -> Estimate:
+    """Return the smallest bucket in which at most 1 - `probability` of the messages wait; with
+    `counts` the work is that of batches (`work_of_batches`)."""
+    work_quantile = quantile_of(work, probability, counts=counts)
     return Estimate(
         value=1.0 + work_quantile.value,
         low=1.0 + work_quantile.low,

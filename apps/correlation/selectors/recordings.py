@@ -7,7 +7,8 @@ from pathlib import Path
 
 from django.conf import settings
 
-SUFFIX = ".parquet"
+from apps.runs.services.gateway import SUFFIX, data_files
+
 LONGEST = 200
 
 
@@ -75,9 +76,4 @@ def _is_plain(name: str) -> bool:
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path] if path.name.endswith(SUFFIX) else []
-    hidden = ("_", ".")
-    return [
-        each
-        for each in path.rglob(f"*{SUFFIX}")
-        if each.is_file() and not each.name.startswith(hidden)
-    ]
+    return data_files(path)

@@ -1,5 +1,6 @@
 """Reach Spark: the only module of Django that imports `spark_tasks`."""
 
+import contextlib
 import logging
 import shutil
 import threading
@@ -9,11 +10,14 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from django.conf import settings
 
 from spark_tasks.order import JobOrder
 from spark_tasks.reach import SparkAway, reachable
+from spark_tasks.recording_files import SUFFIX, data_files
 
 logger = logging.getLogger(__name__)
 TICK_S = 0.25
@@ -22,11 +26,15 @@ ONE_CALL = "kernel"
 
 __all__ = [
     "ONE_CALL",
+    "SUFFIX",
     "JobCancelled",
     "JobFailed",
     "JobOrder",
     "SparkAway",
     "client_load",
+    "data_files",
+    "discard",
+    "exchanged",
     "recordings",
     "spark_answers",
     "spark_solve",
@@ -63,10 +71,15 @@ def recordings() -> ModuleType:
     return import_module("spark_tasks.recordings")
 
 
-def _addresses(key: str) -> tuple[str, str, str]:
+def _exchange() -> str:
+    """Return the address of the folder below which each attempt has one of its own."""
     root = str(settings.WEIR_DATA_DIR)
     base = root if "://" in root else Path(root).absolute().as_uri()
-    folder = f"{base.rstrip('/')}/runs/{key}"
+    return f"{base.rstrip('/')}/runs"
+
+
+def _addresses(key: str) -> tuple[str, str, str]:
+    folder = f"{_exchange()}/{key}"
     return folder, f"{folder}/input", f"{folder}/output"
 
 
@@ -83,8 +96,35 @@ def _wait_for_spark(keep_going: Callable[[], bool], patience_s: float) -> None:
 
 def _discard(folder: str) -> None:
     """Delete what was exchanged with Spark: snapshots and results are in Postgres."""
-    if folder.startswith("file://"):
-        shutil.rmtree(folder.removeprefix("file://"), ignore_errors=True)
+    if (path := _local(folder)) is not None:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _local(address: str) -> Path | None:
+    return Path(url2pathname(urlsplit(address).path)) if address.startswith("file://") else None
+
+
+def exchanged() -> dict[str, float]:
+    """Return the keys of all attempts whose files are still there, with when the latest of each was
+    written, in Unix seconds. Storage that is no folder of this machine keeps its own order."""
+    folder = _local(_exchange())
+    if folder is None or not folder.is_dir():
+        return {}
+    return {each.name: _written_s(each) for each in folder.iterdir()}
+
+
+def _written_s(folder: Path) -> float:
+    times = [0.0]
+    for each in (folder, *folder.rglob("*")):
+        # Whoever owns it may be deleting it.
+        with contextlib.suppress(OSError):
+            times.append(each.lstat().st_mtime)
+    return max(times)
+
+
+def discard(key: str) -> None:
+    """Delete what an attempt exchanged with Spark."""
+    _discard(_addresses(key)[0])
 
 
 def spark_solve(

@@ -71,6 +71,7 @@ class Command(BaseCommand):
             at_s=whole.at_s,
             since_s=survey.since_s,
             until_s=survey.until_s,
+            messages=whole.messages,
         )
         suggested = suggest(activity, search, report=self._report)
         return answer_bytes(CorrelationAnswer(topic=topic, search=search, suggested=suggested))
@@ -92,11 +93,11 @@ def _summary(suggested: Suggested) -> str:
 
 
 def _on_spark(uri: str, topic: str, parameters: Mapping[str, Any]) -> bytes:
-    found = recordings().recording_at(uri, by="publisher", topic=topic)
+    recording = recordings().recording_at(uri, by="publisher", topic=topic)
     name = uri.rstrip("/").rpartition("/")[2]
     snapshot = CorrelationSnapshot(
         topic=topic,
-        recording=Recording(name=name, size_bytes=found.bytes, modified_s=found.modified_s),
+        recording=Recording(name=name, size_bytes=recording.bytes, modified_s=recording.modified_s),
     )
     return spark_solve(
         job="correlate",

@@ -83,9 +83,10 @@ class Command(BaseCommand):
         refuse_without_rate(question.without_rate(whole.names))
         rows = []
         for at, name in enumerate(whole.names):
-            times_s = whole.at_s[whole.starts[at] : whole.starts[at + 1]]
-            found = smallest_bucket(name, times_s, int(whole.publishers[at]), question)
-            rows.append(bucket_row(found))
+            times_s, counts = whole.of(at)
+            publishers = int(whole.publishers[at])
+            bucket = smallest_bucket(name, times_s, publishers, question, counts=counts)
+            rows.append(bucket_row(bucket))
             if self.stderr.isatty() and len(rows) % SHOWN_EVERY == 0:
                 self.stderr.write(f"\r{len(rows):,} of {len(whole.names):,} topics", ending="")
         return answer_of(rows, question)
