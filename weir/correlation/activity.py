@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,23 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
+
+
+STEPS_S = (60.0, 10.0, 1.0, 0.1, 0.01, 0.001, 0.0001, 0.00001)
+"""Steps that clocks and exports round to; each is a multiple of the next."""
+
+ROUNDING_S = 5e-7
+"""What a double of Unix seconds is off by at most, with a factor of two."""
+
+GLIMPSE = 1000
+"""Times that are looked at before all are."""
+
+FEWEST_TIMES = 32
+"""With fewer, whole seconds may be no more than chance, and few groups could be wrong."""
+
+STEPS_WITHIN = 2.0
+"""Steps of the times that `within_s` is at least: below, times that are equal by rounding alone
+make everybody one group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,4 +161,38 @@ def moments_of(activity: Activity, within_s: float) -> Activity:
         since_s=activity.since_s,
         until_s=activity.until_s,
         messages=messages_of(activity),
+    )
+
+
+def time_step_s(at_s: ArrayLike) -> float:
+    """Return the largest of `STEPS_S` that all times (Unix seconds, in any order) are multiples of;
+    0 for finer times, infinity for none at all.
+
+    The step of a whole is the least of those of its parts.
+    """
+    times = np.asarray(at_s, dtype=float)
+    if not len(times):
+        return math.inf
+    for step in STEPS_S:
+        # Most end at the first few.
+        if _multiples(times[:GLIMPSE], step) and _multiples(times, step):
+            return step
+    return 0.0
+
+
+def _multiples(times: Floats, step: float) -> bool:
+    return bool((np.abs(times - np.rint(times / step) * step) <= ROUNDING_S).all())
+
+
+def check_step(step_s: float, within_s: float, times: int) -> None:
+    """Refuse a search that is finer than the times of so many messages, rounded to `step_s`.
+
+    Raises InvalidProblem naming `within_s` and what to do.
+    """
+    if times < FEWEST_TIMES or STEPS_WITHIN * step_s <= within_s * (1.0 + 1e-9):
+        return
+    raise InvalidProblem(
+        "within_s",
+        f"must be at least {STEPS_WITHIN * step_s:g}, as the times are whole multiples of "
+        f"{step_s:g} s: choose as much, or record finer times",
     )

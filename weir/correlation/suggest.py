@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from weir.compiled import compiled
-from weir.correlation.activity import messages_of, moments_of
+from weir.correlation.activity import check_step, messages_of, moments_of, time_step_s
 from weir.correlation.coincidence import judge, match
 from weir.correlation.groups import components_of, stars_of
 from weir.correlation.periods import Profiles, period_groups, profiles_of
@@ -293,7 +293,9 @@ def suggest(
 
     Where `stop` says that it is enough, the bands that are left are not compared: groups may lack
     members then, but none is false.
+    Raises InvalidProblem naming `within_s` where the times are too coarse for it.
     """
+    check_step(time_step_s(activity.at_s), search.within_s, len(activity.at_s))
     publishers, window = len(activity.names), (activity.since_s, activity.until_s)
     duration_s = activity.duration_s
     profiles = _profiles(activity, search, report)

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from scipy.stats import poisson
 
 from tests.weir.correlation.world import SINCE_S, World
-from weir.correlation.activity import Search, activity_of, moments_of
+from weir.correlation.activity import Search, activity_of, moments_of, time_step_s
 from weir.correlation.chance import log_tail
 from weir.correlation.coincidence import judge
 from weir.correlation.groups import components_of
 from weir.correlation.periods import profiles_of
 from weir.correlation.signatures import banding, pairs_of_band, signatures
+from weir.correlation.suggest import suggest
+from weir.errors import InvalidProblem
 
 # In units of an eighth, so that distances of exactly `within_s` occur.
 moments = st.lists(st.integers(0, 400), min_size=1, max_size=25, unique=True).map(
@@ -63,13 +65,13 @@ def test_tails_are_those_of_a_poisson_variable() -> None:
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=40), st.floats(0.01, 2.0))
 def test_messages_that_follow_each_other_are_one_moment(times: list[float], within: float) -> None:
     activity = activity_of(["a", "b"], [0] * len(times), times)
-    found = moments_of(activity, within)
+    moments = moments_of(activity, within)
     ordered = sorted(times)
     by_hand = [time for at, time in enumerate(ordered) if not at or time - ordered[at - 1] > within]
-    assert found.at_s.tolist() == by_hand
-    assert moments_of(found, within).at_s.tolist() == by_hand
-    assert found.messages is not None
-    assert found.messages.tolist() == [len(times), 0]
+    assert moments.at_s.tolist() == by_hand
+    assert moments_of(moments, within).at_s.tolist() == by_hand
+    assert moments.messages is not None
+    assert moments.messages.tolist() == [len(times), 0]
 
 
 @pytest.mark.parametrize("period", [2.0, 12.5, 60.0, 120.0])
@@ -137,6 +139,32 @@ def test_everybody_with_one_key_is_connected_by_few_pairs(keys: list[int]) -> No
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=30))
 def test_components_are_those_of_the_graph(edges: list[tuple[int, int]]) -> None:
-    found = [part.tolist() for part in components_of(np.array(edges, dtype=int).reshape(-1, 2))]
+    components = [
+        part.tolist() for part in components_of(np.array(edges, dtype=int).reshape(-1, 2))
+    ]
     by_hand = nx.connected_components(nx.Graph(edges))
-    assert found == sorted(sorted(part) for part in by_hand)
+    assert components == sorted(sorted(part) for part in by_hand)
+
+
+@pytest.mark.parametrize("step_s", [60.0, 1.0, 0.1, 0.001, 0.0001])
+def test_the_step_of_rounded_times_is_recognised_and_is_the_least_of_their_parts(
+    step_s: float,
+) -> None:
+    fine = SINCE_S + World(4).independent(2.0)
+    coarse = np.floor(fine / step_s) * step_s
+    assert time_step_s(coarse) == step_s
+    parts = [coarse[:100], coarse[100:100], np.array([1_700_000_040.0]), coarse[100:]]
+    assert min(time_step_s(part) for part in parts) == step_s
+    assert time_step_s(fine) == 0.0
+
+
+def test_times_coarser_than_the_search_are_refused_by_its_field() -> None:
+    world = World(5)
+    for at in range(100):
+        world.add(f"p{at:03}", np.floor(world.independent(1 / 5)))
+    activity = world.activity()
+    with pytest.raises(
+        InvalidProblem, match=r"at least 2, as the times are whole multiples of 1 s"
+    ):
+        suggest(activity, Search(within_s=1.9))
+    assert list(suggest(activity, Search(within_s=2.0)).groups) == []
