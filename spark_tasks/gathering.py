@@ -58,9 +58,18 @@ class Gathered:
 
 
 def gather(
-    spark: Any, uri: str, folder: str, *, by: By, hear: Hear, topic: str = "", frozen: Any = None
+    spark: Any,
+    uri: str,
+    folder: str,
+    *,
+    by: By,
+    hear: Hear,
+    topic: str = "",
+    within_s: float | None = None,
+    frozen: Any = None,
 ) -> Gathered:
-    """Survey a recording, then bring the messages of each name together. Raises InvalidProblem."""
+    """Survey a recording, then bring the messages of each name together; `within_s`: how far apart
+    what is compared in it may be. Raises InvalidProblem."""
     recording = recording_at(uri, by=by, topic=topic)
     check_unchanged(recording, frozen or {})
     side_by_side = cores(spark)
@@ -70,7 +79,7 @@ def gather(
         yield number, merged(survey_of(recording, piece, by=by, topic=topic) for piece in given[0])
 
     survey = merged(collected(spread(spark, shares, surveyed), Steps(hear, "survey", len(shares))))
-    check_survey(survey, topic)
+    check_survey(survey, topic, within_s)
     wanted = max(PARTS_PER_CORE * side_by_side, -(-survey.rows // PART_ROWS))
     borders = borders_of(survey, wanted)
     parts = len(borders) + 1

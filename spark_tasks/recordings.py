@@ -21,6 +21,7 @@ from pyarrow import compute, parquet
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
 from spark_tasks.recording_files import SUFFIX, data_files, is_data
+from weir.correlation.activity import check_step, time_step_s
 from weir.errors import InvalidProblem
 
 By = Literal["publisher", "topic"]
@@ -93,6 +94,8 @@ class Survey:
     messages: int = 0
     since_s: float = np.inf
     until_s: float = -np.inf
+    step_s: float = np.inf
+    """What all times are multiples of (`time_step_s`); 0 for finer ones."""
     wrong: dict[str, int] = field(default_factory=dict)
     """Rows that do not fit, by the column and what is wrong with it."""
     topics: list[str] = field(default_factory=list)
@@ -325,6 +328,7 @@ def survey_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") ->
         messages=messages,
         since_s=float(at_s.min()) if len(at_s) else np.inf,
         until_s=float(at_s.max()) if len(at_s) else -np.inf,
+        step_s=time_step_s(at_s),
         topics=topics,
         sample=_sample(names, np.bincount(codes, minlength=len(names))),
     )
@@ -366,6 +370,7 @@ def merged(surveys: Iterable[Survey]) -> Survey:
         whole.messages += each.messages
         whole.since_s = min(whole.since_s, each.since_s)
         whole.until_s = max(whole.until_s, each.until_s)
+        whole.step_s = min(whole.step_s, each.step_s)
         for what, count in each.wrong.items():
             whole.wrong[what] = whole.wrong.get(what, 0) + count
         whole.topics = sorted({*whole.topics, *each.topics})[:FEW]
@@ -373,8 +378,9 @@ def merged(surveys: Iterable[Survey]) -> Survey:
     return whole
 
 
-def check_survey(survey: Survey, topic: str = "") -> None:
-    """Refuse rows that do not fit, and a topic of which there is none. Raises InvalidProblem."""
+def check_survey(survey: Survey, topic: str = "", within_s: float | None = None) -> None:
+    """Refuse rows that do not fit, a topic of which there is none, and a search that is finer than
+    the times. Raises InvalidProblem."""
     for what, count in sorted(survey.wrong.items()):
         column, _, problem = what.partition(": ")
         rows = "1 row is" if count == 1 else f"{count:,} rows are"
@@ -384,6 +390,8 @@ def check_survey(survey: Survey, topic: str = "") -> None:
         raise InvalidProblem(
             "topic", f'the recording has no message of "{topic}"; it has those of {known}'
         )
+    if within_s is not None:
+        check_step(survey.step_s, within_s, survey.rows)
 
 
 def borders_of(survey: Survey, parts: int) -> list[str]:
@@ -464,17 +472,17 @@ def _pairs(code: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def read_recording(
-    uri: str, *, by: By, topic: str = "", frozen: Any = None
-) -> tuple[Recording, Survey, Grouped]:
-    """Read a whole recording in this process, by publisher or by topic. Raises InvalidProblem.
+    uri: str, *, by: By, topic: str = "", within_s: float | None = None
+) -> tuple[Survey, Grouped]:
+    """Read a whole recording in this process, by publisher or by topic; `within_s`: how far apart
+    what is compared in it may be. Raises InvalidProblem.
 
     Memory: its names and one piece, and 8 bytes a row, 16 where rows hold several messages. Beyond
     IN_MEMORY rows those bytes lie in files that are gone when the arrays are.
     """
     recording = recording_at(uri, by=by, topic=topic)
-    check_unchanged(recording, frozen or {})
     survey = merged(survey_of(recording, each, by=by, topic=topic) for each in recording.pieces)
-    check_survey(survey, topic)
+    check_survey(survey, topic, within_s)
     place: dict[str, int] = {}
     sizes = np.zeros(0, dtype=np.int64)
     pairs: list[tuple[np.ndarray, np.ndarray]] = []
@@ -521,7 +529,7 @@ def read_recording(
         code, other = (np.concatenate(column) for column in zip(*pairs, strict=True))
         publishers = _distinct(rank[code], other, names)
     whole = Grouped(names=names, starts=starts, at_s=at_s, publishers=publishers, counts=counts)
-    return recording, survey, whole
+    return survey, whole
 
 
 def _places(names: Sequence[str], place: dict[str, int]) -> np.ndarray:

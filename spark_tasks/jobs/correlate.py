@@ -80,6 +80,7 @@ def _search(
         folder,
         by="publisher",
         topic=snapshot.topic,
+        within_s=search.within_s,
         frozen=frozen,
         hear=hear,
     )

@@ -3,6 +3,7 @@
 import io
 import json
 
+import numpy as np
 import pytest
 from django.core.management import call_command
 
@@ -14,9 +15,9 @@ def suggest(recording, out, *options, topic="depth"):
     """Return exit status and standard error."""
     errors = io.StringIO()
     status = 0
-    asked = (str(recording), "--topic", topic, "--out", str(out), *options)
+    words = (str(recording), "--topic", topic, "--out", str(out), *options)
     try:
-        call_command(Command(), *asked, stderr=errors)
+        call_command(Command(), *words, stderr=errors)
     except SystemExit as end:
         status = int(end.code or 0)
     return status, errors.getvalue()
@@ -62,6 +63,41 @@ def test_wrong_parameter_is_status_2(tmp_path):
     status, errors = suggest(tmp_path / "in.parquet", tmp_path / "out", "--param", "within_s=0")
     assert status == 2
     assert errors.startswith("suggest_keys: within_s: ")
+
+
+def test_messages_of_one_row_are_counted_and_take_no_room(tmp_path):
+    rows = 2000
+    source = write_recording(
+        tmp_path / "in.parquet",
+        publisher=["a", "b"] * (rows // 2),
+        at_s=BEGAN_S + np.arange(rows) * 1.37,
+        messages=np.full(rows, 1_000_000),
+    )
+    assert suggest(source, tmp_path / "out.json")[0] == 0
+    answer = json.loads((tmp_path / "out.json").read_bytes())
+    assert (answer["publishers"], answer["messages"]) == (2, 2_000_000_000)
+
+
+def test_search_finer_than_the_times_of_a_recording_is_refused(tmp_path):
+    chance = np.random.default_rng(7)
+    at_s = BEGAN_S + np.floor(chance.uniform(0, 1800, 3000))
+    who = [f"p{at}" for at in chance.integers(0, 300, len(at_s))]
+    source = write_recording(tmp_path / "in.parquet", row_group=500, publisher=who, at_s=at_s)
+    status, errors = suggest(source, tmp_path / "out.json")
+    assert status == 2
+    assert errors.startswith("suggest_keys: within_s: must be at least 2")
+    assert suggest(source, tmp_path / "out.json", "--param", "within_s=2")[0] == 0
+    # One finer row of another topic changes nothing, one of the same topic does.
+    finer = {"publisher": ["x"], "at_s": [BEGAN_S + 0.123456]}
+    for topic, expected in (("other", 2), ("depth", 0)):
+        both = write_recording(
+            tmp_path / "both.parquet",
+            row_group=500,
+            publisher=who + finer["publisher"],
+            at_s=[*at_s.tolist(), *finer["at_s"]],
+            topic=["depth"] * len(who) + [topic],
+        )
+        assert suggest(both, tmp_path / "out.json")[0] == expected
 
 
 @pytest.mark.spark

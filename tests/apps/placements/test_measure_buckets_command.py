@@ -18,9 +18,9 @@ def measure(recording, out, *options):
     """Return exit status, standard error and the path of the result."""
     errors = io.StringIO()
     status = 0
-    asked = options if {"--rates", "--headroom"} & set(options) else ("--headroom", "1.1", *options)
+    words = options if {"--rates", "--headroom"} & set(options) else ("--headroom", "1.1", *options)
     try:
-        call_command("measure_buckets", str(recording), "--out", str(out), *asked, stderr=errors)
+        call_command("measure_buckets", str(recording), "--out", str(out), *words, stderr=errors)
     except SystemExit as end:
         status = int(end.code or 0)
     return status, errors.getvalue()
@@ -56,6 +56,70 @@ def test_messages_sent_at_once_count_as_many(tmp_path):
     row = rows_of(tmp_path / "out.json")["t"]
     assert (row["messages"], row["publishers"], row["conclusive"]) == (5, 2, False)
     assert row["bucket"] == pytest.approx(3.0)
+
+
+def test_counts_beside_times_give_the_rows_of_repeated_messages(tmp_path):
+    chance = np.random.default_rng(8)
+    rows = 6000
+    columns = {
+        "publisher": [f"p{at}" for at in chance.integers(0, 9, rows)],
+        "topic": [f"t{at}" for at in chance.integers(0, 3, rows)],
+        # Some rows of a topic are of one time.
+        "at_s": BEGAN_S + np.round(chance.uniform(0, 900, rows), 1),
+    }
+    sent = chance.geometric(0.3, rows)
+    counted = write_recording(tmp_path / "counted.parquet", row_group=700, **columns, messages=sent)
+    repeated = {name: np.repeat(np.array(values), sent) for name, values in columns.items()}
+    plain = write_recording(tmp_path / "plain.parquet", **repeated)
+    assert measure(counted, tmp_path / "counted.json", "--headroom", "1.3")[0] == 0
+    assert measure(plain, tmp_path / "plain.json", "--headroom", "1.3")[0] == 0
+    rows_plain = rows_of(tmp_path / "plain.json")
+    for topic, row in rows_of(tmp_path / "counted.json").items():
+        assert row == pytest.approx(rows_plain[topic], abs=1e-6)
+        assert row["messages"] == rows_plain[topic]["messages"]
+
+
+def test_row_of_very_many_messages_takes_no_room(tmp_path):
+    rows = 2000
+    source = write_recording(
+        tmp_path / "in.parquet",
+        publisher=["a"] * rows,
+        topic=["t"] * rows,
+        at_s=BEGAN_S + np.arange(float(rows)),
+        messages=np.full(rows, 1_000_000),
+    )
+    assert measure(source, tmp_path / "out.json")[0] == 0
+    row = rows_of(tmp_path / "out.json")["t"]
+    assert row["messages"] == 2_000_000_000
+    # The last of each million is behind all others of it, but for one in a hundred.
+    assert row["bucket"] == pytest.approx(990_000, rel=1e-3)
+
+
+def test_files_that_are_no_part_of_a_folder_are_not_read(tmp_path):
+    folder = tmp_path / "day"
+    (folder / "_temporary").mkdir(parents=True)
+    write_recording(folder / "x.parquet", **FITS)
+    write_recording(folder / "_temporary" / "y.parquet", **FITS)
+    for name in ("README.txt", "part-0001", "_SUCCESS", ".x.parquet.crc"):
+        (folder / name).write_text("gulls")
+    assert measure(folder, tmp_path / "out.json")[0] == 0
+    assert [row["messages"] for row in rows_of(tmp_path / "out.json").values()] == [1, 1]
+    (tmp_path / "empty").mkdir()
+    status, errors = measure(tmp_path / "empty", tmp_path / "out.json")
+    assert (status, "no file whose name ends with .parquet" in errors) == (2, True)
+
+
+def test_borders_of_parts_cut_rows_evenly_not_names():
+    survey = recordings.Survey(
+        sample={f"n{at:02d}": (at, 990 if at < 3 else 10) for at in range(100)}
+    )
+    borders = recordings.borders_of(survey, 4)
+    assert borders == ["n01", "n02", "n03"]
+    alike = recordings.Survey(sample={f"n{at:02d}": (at, 1) for at in range(100)})
+    assert recordings.borders_of(alike, 4) == ["n25", "n50", "n75"]
+    one = recordings.Survey(sample={"a": (1, 1), "b": (2, 1_000), "c": (3, 1)})
+    assert recordings.borders_of(one, 4) == ["c"]
+    assert recordings.borders_of(recordings.Survey(), 4) == []
 
 
 def test_folder_of_files_timestamps_and_a_table_as_result(tmp_path):
@@ -144,6 +208,18 @@ def test_both_engines_give_the_same_bytes_and_the_same_refusal(spark_server, tmp
     assert status == 0, errors
     assert (tmp_path / "spark.json").read_bytes() == (tmp_path / "here.json").read_bytes()
     assert len(rows_of(tmp_path / "spark.json")) == 300
+    chance = np.random.default_rng(9)
+    several = write_recording(
+        tmp_path / "several.parquet",
+        row_group=300,
+        publisher=["p"] * 3000,
+        topic=[f"t{at}" for at in chance.integers(0, 40, 3000)],
+        at_s=BEGAN_S + np.round(chance.uniform(0, 100, 3000), 1),
+        messages=chance.geometric(0.3, 3000),
+    )
+    measure(several, tmp_path / "here.json")
+    assert measure(several, tmp_path / "spark.json", "--engine", "spark")[0] == 0
+    assert (tmp_path / "spark.json").read_bytes() == (tmp_path / "here.json").read_bytes()
     wrong = write_recording(tmp_path / "wrong.parquet", **{**FITS, "at_s": [np.nan, 1.0]})
     status, errors = measure(wrong, tmp_path / "none.json", "--engine", "spark")
     assert status == 3

@@ -19,6 +19,7 @@ from weir.queueing.traces import (
     mean_of,
     quantile_of,
     smallest_size,
+    work_of_batches,
     work_over,
 )
 
@@ -189,3 +190,24 @@ def test_bad_traces_name_the_field(field: str, times: list[float], rate: float) 
         work_over(times, rate)
     with pytest.raises(InvalidProblem, match="longer"):
         quantile_of(np.empty(0), 0.99)
+
+
+@given(
+    batches=st.lists(st.tuples(st.floats(0, 3), st.integers(1, 12)), min_size=1, max_size=80),
+    probability=st.floats(0.01, 0.99),
+)
+def test_batches_have_the_percentiles_of_the_messages_that_they_hold(
+    batches: list[tuple[float, int]], probability: float
+) -> None:
+    gaps, sizes = zip(*batches, strict=True)
+    counts = np.array(sizes, dtype=np.int64)
+    times = np.cumsum(gaps)
+    work = work_of_batches(times, counts, 1.5)
+    each, _ = work_over(np.repeat(times, counts), 1.5)
+    within = np.concatenate([np.arange(size) for size in sizes])
+    repeated = np.repeat(work, counts) + within
+    assert repeated == pytest.approx(each, abs=1e-9)
+    # As far as rounding goes: what is counted are the same numbers.
+    whole = np.repeat(np.floor(work), counts) + within
+    same = whole + np.repeat(work - np.floor(work), counts)
+    assert quantile_of(work, probability, counts=counts) == quantile_of(same, probability)

@@ -64,7 +64,9 @@ class Command(BaseCommand):
         return ANSWER
 
     def _here(self, uri: str, topic: str, search: Search) -> bytes:
-        _, survey, whole = recordings().read_recording(uri, by="publisher", topic=topic)
+        survey, whole = recordings().read_recording(
+            uri, by="publisher", topic=topic, within_s=search.within_s
+        )
         activity = Activity(
             names=tuple(whole.names),
             starts=whole.starts,

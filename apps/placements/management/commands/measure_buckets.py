@@ -79,7 +79,7 @@ class Command(BaseCommand):
         return ANSWER
 
     def _here(self, uri: str, question: BucketQuestion) -> bytes:
-        _, _, whole = recordings().read_recording(uri, by="topic")
+        _, whole = recordings().read_recording(uri, by="topic")
         refuse_without_rate(question.without_rate(whole.names))
         rows = []
         for at, name in enumerate(whole.names):
