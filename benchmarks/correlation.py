@@ -73,12 +73,13 @@ def on_spark(job: str, payload: bytes, folder: Path, order: JobOrder) -> bytes:
 
 def buckets_here(uri: str) -> bytes:
     """Return the smallest bucket of every topic, computed in this process."""
-    _, _, whole = read_recording(uri, by="topic")
+    _, whole = read_recording(uri, by="topic")
     rows = []
     for at, name in enumerate(whole.names):
-        times_s = whole.at_s[whole.starts[at] : whole.starts[at + 1]]
-        found = smallest_bucket(name, times_s, int(whole.publishers[at]), QUESTION)
-        rows.append(bucket_row(found))
+        times_s, counts = whole.of(at)
+        publishers = int(whole.publishers[at])
+        bucket = smallest_bucket(name, times_s, publishers, QUESTION, counts=counts)
+        rows.append(bucket_row(bucket))
     return answer_of(rows, QUESTION)
 
 
@@ -109,7 +110,7 @@ def members_of(answer: bytes) -> list[set[str]]:
 
 def keys_here(uri: str) -> bytes:
     """Return the groups that burst together, searched in this process."""
-    _, survey, whole = read_recording(uri, by="publisher", topic=TOPIC)
+    survey, whole = read_recording(uri, by="publisher", topic=TOPIC)
     activity = Activity(
         names=tuple(whole.names),
         starts=whole.starts,
@@ -148,9 +149,9 @@ def measure_keys(folder: Path, publishers: int, engines: list[str]) -> None:
     """Print how long a search of all publishers takes, and what it recognises."""
     source = folder / "publishers.parquet"
     planted = make_publishers(source, publishers=publishers, seed=1, topic=TOPIC)
-    found = source.stat()
+    stat = source.stat()
     recording = Recording(
-        name=source.name, size_bytes=found.st_size, modified_s=found.st_mtime_ns / 1e9
+        name=source.name, size_bytes=stat.st_size, modified_s=stat.st_mtime_ns / 1e9
     )
     payload = snapshot_bytes(CorrelationSnapshot(topic=TOPIC, recording=recording))
     order = JobOrder(inputs={"recording": source.as_uri()})

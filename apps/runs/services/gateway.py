@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import shutil
 import threading
 import time
@@ -115,10 +116,11 @@ def exchanged() -> dict[str, float]:
 
 def _written_s(folder: Path) -> float:
     times = [0.0]
-    for each in (folder, *folder.rglob("*")):
-        # Whoever owns it may be deleting it.
-        with contextlib.suppress(OSError):
-            times.append(each.lstat().st_mtime)
+    for place, _, names in os.walk(folder):
+        for each in (place, *(os.path.join(place, name) for name in names)):
+            # Whoever owns it may be deleting it.
+            with contextlib.suppress(OSError):
+                times.append(os.lstat(each).st_mtime)
     return max(times)
 
 
