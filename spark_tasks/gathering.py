@@ -21,6 +21,7 @@ from spark_tasks.recordings import (
     Recording,
     Survey,
     borders_of,
+    check_still,
     check_survey,
     check_unchanged,
     cut_at,
@@ -99,6 +100,8 @@ def gather(
             exchange(spread(spark, shares, read), parts, kept), Steps(hear, "gather", parts)
         )
     }
+    # Survey and messages are of one recording, or there is no answer.
+    check_still(recording, by=by, topic=topic)
     # A part may be without names: its borders came from a survey of hashes.
     whole = [sizes.get(number, (0, 0)) for number in range(parts)]
     return Gathered(

@@ -202,6 +202,8 @@ def _columns_of(schema: Any, *, by: By, topic: str) -> frozenset[str]:
             message = f"the recording has no such column, only {present}; add or rename it"
             raise InvalidProblem(column, message)
     for column, (fits, words) in kinds.items():
+        if schema.names.count(column) > 1:
+            raise InvalidProblem(column, "the recording has several such columns; leave one")
         if column in schema.names and not fits(schema.field(column).type):
             message = f"must be {words}, not {schema.field(column).type}; convert the column"
             raise InvalidProblem(column, message)
@@ -228,6 +230,12 @@ def check_unchanged(recording: Recording, frozen: Any) -> None:
     if other_size or other_time:
         name = frozen.get("name") or recording.uri.rstrip("/").rpartition("/")[2]
         raise InvalidProblem(name, "the recording has changed since this was started; start again")
+
+
+def check_still(recording: Recording, *, by: By, topic: str = "") -> None:
+    """Check that a recording was not replaced while it was read. Raises InvalidProblem."""
+    frozen = {"bytes": recording.bytes, "modified_s": recording.modified_s}
+    check_unchanged(recording_at(recording.uri, by=by, topic=topic), frozen)
 
 
 def _table(recording: Recording, piece: Piece) -> Any:
@@ -298,6 +306,9 @@ def survey_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") ->
         if empty := table[column].null_count:
             wrong[f"{column}: null"] = empty
         if column in ("publisher", "topic"):
+            if broken := _undecodable(table[column]):
+                wrong[f"{column}: not UTF-8"] = broken
+                return Survey(wrong=wrong)
             nameless = compute.equal(table[column].cast(pa.string()), "")
             if empty := int(compute.sum(nameless).as_py() or 0):
                 wrong[f"{column}: empty"] = empty
@@ -332,6 +343,24 @@ def survey_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") ->
         topics=topics,
         sample=_sample(names, np.bincount(codes, minlength=len(names))),
     )
+
+
+def _undecodable(column: Any) -> int:
+    """Return how many values of a text column are none: Parquet does not check them."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        values = column.cast(pa.string()).cast(pa.binary()).to_pylist()
+        return sum(_decodes(value) is False for value in values if value is not None)
+    return 0
+
+
+def _decodes(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _texts(column: Any) -> list[Any]:
@@ -494,6 +523,8 @@ def read_recording(
         sizes = here
         if by == "topic":
             pairs.append(_pairs(code[block.codes], block.publishers))
+    # Places are of what was read before; what comes now must be the same.
+    check_still(recording, by=by, topic=topic)
     names = sorted(place)
     rank = np.empty(len(names), dtype=np.int64)
     rank[[place[name] for name in names]] = np.arange(len(names))
@@ -517,6 +548,7 @@ def read_recording(
         if several:
             counts[at] = block.counts[order]
         free[code[firsts]] += here
+    check_still(recording, by=by, topic=topic)
     for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         if several:
             order = np.lexsort((counts[first:last], at_s[first:last]))

@@ -4,11 +4,14 @@ import io
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from django.core.management import call_command
+from pyarrow import parquet
 
 from apps.correlation.management.commands.suggest_keys import Command
 from benchmarks.recordings import BEGAN_S, make_publishers, write_recording
+from spark_tasks import recordings
 
 
 def suggest(recording, out, *options, topic="depth"):
@@ -98,6 +101,39 @@ def test_search_finer_than_the_times_of_a_recording_is_refused(tmp_path):
             topic=["depth"] * len(who) + [topic],
         )
         assert suggest(both, tmp_path / "out.json")[0] == expected
+
+
+def test_recording_that_is_replaced_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    source, other = tmp_path / "in.parquet", tmp_path / "other.parquet"
+    rows = {"publisher": ["a", "b"] * 50, "at_s": BEGAN_S + np.arange(100) * 1.37}
+    write_recording(source, **rows)
+    write_recording(other, publisher=["c", "d"] * 50, at_s=rows["at_s"] + 3e7)
+    read = recordings.messages_of
+
+    def replace_and_read(*what, **how):
+        if other.exists():
+            other.rename(source)
+        return read(*what, **how)
+
+    monkeypatch.setattr(recordings, "messages_of", replace_and_read)
+    status, errors = suggest(source, tmp_path / "out.json")
+    assert (status, "in.parquet: the recording has changed" in errors) == (2, True), errors
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_column_that_stands_twice_and_text_that_is_none_are_refused(tmp_path):
+    times = pa.array([BEGAN_S, BEGAN_S + 1])
+    twice = pa.Table.from_arrays(
+        [pa.array(["a", "b"]), times, times], ["publisher", "at_s", "at_s"]
+    )
+    raw = pa.array([b"a\xff", b"b"]).view(pa.string())
+    for table, sentence in (
+        (twice, "at_s: the recording has several such columns"),
+        (pa.table({"publisher": raw, "at_s": times}), "publisher: 1 row is not UTF-8"),
+    ):
+        parquet.write_table(table, tmp_path / "in.parquet")
+        status, errors = suggest(tmp_path / "in.parquet", tmp_path / "out.json")
+        assert (status, sentence in errors) == (2, True), errors
 
 
 @pytest.mark.spark
