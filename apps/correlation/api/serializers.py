@@ -1,6 +1,7 @@
 """Read requests for analyses and decisions, and describe analyses and suggestions."""
 
 import unicodedata
+from dataclasses import fields
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -18,11 +19,18 @@ from apps.correlation.selectors.suggestions import Facts
 from apps.correlation.services.computation import DEFAULT
 from apps.runs.api.views import RUN_COMMANDS, RunSerializer
 from apps.systems.api.entities import Reference, SystemReference
+from weir.correlation.activity import Search
 from weir.lifecycle.suggestions import SUGGESTIONS, SuggestionCommand, SuggestionState
 
 SUGGESTION_COMMANDS = choices(*SuggestionCommand)
 NAME_LENGTH = 200
 NOTE_LENGTH = 2000
+
+
+def _bounds(name: str) -> dict[str, Any]:
+    """Return the bounds of a parameter of the search, which are the kernel's."""
+    (about,) = (spec.metadata for spec in fields(Search) if spec.name == name)
+    return {"min_value": about["min"], "max_value": about["max"]}
 
 
 class CorrelationRequestSerializer(Form[dict[str, Any]]):
@@ -50,19 +58,17 @@ class CorrelationRequestSerializer(Form[dict[str, Any]]):
     within_s = Amount(
         required=False,
         default=DEFAULT.within_s,
-        min_value=0.001,
-        max_value=60,
+        **_bounds("within_s"),
         help_text="How far apart messages are at most that came together, s.",
     )
     least_share = Amount(
         required=False,
         default=DEFAULT.least_share,
-        min_value=0.2,
-        max_value=1,
+        **_bounds("least_share"),
         help_text="Share of the moments of the publisher with fewer that are together at least.",
     )
     smallest_group = serializers.IntegerField(
-        required=False, default=DEFAULT.smallest_group, min_value=2, max_value=1000
+        required=False, default=DEFAULT.smallest_group, **_bounds("smallest_group")
     )
     note = serializers.CharField(
         required=False, allow_blank=True, default="", max_length=NOTE_LENGTH, help_text="Why."
@@ -215,6 +221,21 @@ class CorrelationOutcomeSerializer(serializers.Serializer[dict[str, Any]]):
     periods = PeriodSerializer(many=True, help_text="The largest, most publishers first.")
 
 
+class LeftOutSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe what was not searched of what agents measured."""
+
+    wrong_clock = serializers.IntegerField(
+        help_text="Publishers without a moment, because their brokers' clocks are wrong by minutes."
+    )
+    unreported = serializers.IntegerField(
+        help_text="Connections of publishers, of any topic, of which agents report nothing, because"
+        " their brokers have more than 5,000."
+    )
+    shortened = serializers.BooleanField(
+        help_text="Whether the oldest reports were left out because there are too many."
+    )
+
+
 class CorrelationAnalysisDetailSerializer(CorrelationAnalysisSerializer):
     """Describe an analysis with what was searched, and how far its suggestions are decided."""
 
@@ -222,6 +243,9 @@ class CorrelationAnalysisDetailSerializer(CorrelationAnalysisSerializer):
     model_version = serializers.IntegerField(source="run.snapshot.model_version", read_only=True)
     parameters = serializers.DictField(source="run.parameters", read_only=True)
     outcome = CorrelationOutcomeSerializer(read_only=True)
+    left_out = LeftOutSerializer(
+        read_only=True, allow_null=True, help_text="Null: a recording was searched."
+    )
     open = serializers.IntegerField(read_only=True, help_text="Suggestions to be decided.")
     accepted = serializers.IntegerField(read_only=True, help_text="Suggestions that became keys.")
     rejected = serializers.IntegerField(read_only=True, help_text="Suggestions that became none.")
@@ -233,6 +257,7 @@ class CorrelationAnalysisDetailSerializer(CorrelationAnalysisSerializer):
             "model_version",
             "parameters",
             "outcome",
+            "left_out",
             "open",
             "accepted",
             "rejected",
@@ -395,6 +420,16 @@ class PublisherTimesSerializer(serializers.Serializer[Any]):
     publishers = serializers.IntegerField(help_text="Those in the catalogue.")
     heard = serializers.IntegerField(help_text="Those of which agents reported messages.")
     timed = serializers.IntegerField(help_text="Those with moments that can be told apart.")
+    wrong_clock = serializers.IntegerField(
+        help_text="Those without, because the clocks of their brokers are wrong by minutes."
+    )
+    unreported = serializers.IntegerField(
+        help_text="Connections of publishers, of any topic, of which agents report nothing, because"
+        " their brokers have more than 5,000."
+    )
+    shortened = serializers.BooleanField(
+        help_text="Whether there are older reports that were not read for this answer."
+    )
     since = serializers.DateTimeField(allow_null=True, help_text="The first moment; null: none.")
     until = serializers.DateTimeField(allow_null=True, help_text="The last moment; null: none.")
     messages = serializers.IntegerField()

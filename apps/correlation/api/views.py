@@ -32,7 +32,7 @@ from apps.correlation.api.serializers import (
     SuggestionSerializer,
 )
 from apps.correlation.models import CorrelationAnalysis, Suggestion
-from apps.correlation.selectors.measured import measured_of
+from apps.correlation.selectors.measured import measured_at_a_glance
 from apps.correlation.selectors.recordings import recordings
 from apps.correlation.selectors.suggestions import (
     facts_of,
@@ -243,11 +243,14 @@ class PublisherTimesView(APIView):
         """Return of how many of a topic's publishers agents know when they sent in the last half
         hour."""
         topic = get_object_or_404(Topic.objects.select_related("system"), public_id=id)
-        measured = measured_of(topic)
+        measured = measured_at_a_glance(topic)
         row = {
             "publishers": measured.publishers,
-            "heard": len(measured.heard),
-            "timed": len(measured.times),
+            "heard": measured.heard,
+            "timed": len(measured.names),
+            "wrong_clock": measured.wrong_clock,
+            "unreported": measured.unreported,
+            "shortened": measured.shortened,
             "since": _instant(measured.since_s),
             "until": _instant(measured.until_s),
             "messages": measured.messages,
