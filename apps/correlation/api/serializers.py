@@ -103,6 +103,14 @@ class DecisionSerializer(Form[dict[str, Any]]):
     note = serializers.CharField(
         required=False, allow_blank=True, default="", max_length=NOTE_LENGTH, help_text="Why."
     )
+    model_version = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=0,
+        help_text="As the suggestion was read with: where keys of its publishers were changed "
+        "since, the command is refused.",
+    )
 
 
 class AcceptanceSerializer(DecisionSerializer):
@@ -303,6 +311,23 @@ class RejectedBeforeSerializer(serializers.Serializer[Suggestion]):
     note = serializers.CharField()
 
 
+class UndoSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe what taking an acceptance back would change."""
+
+    publishers = serializers.IntegerField(
+        help_text="Those that got the key and carry it still; they lose it."
+    )
+    get_another = serializers.IntegerField(
+        help_text="How many of these get back another key; the rest has none."
+    )
+    left_alone = serializers.IntegerField(
+        help_text="Those that got the key and carry another or none by now, or were deleted."
+    )
+    key_goes = serializers.BooleanField(
+        help_text="Whether the key is deleted: it was made for them, and nobody else carries it."
+    )
+
+
 class SuggestionSerializer(serializers.ModelSerializer[Suggestion]):
     """Describe publishers that may get one correlation key; the context holds `facts` by row."""
 
@@ -329,6 +354,12 @@ class SuggestionSerializer(serializers.ModelSerializer[Suggestion]):
     rejected_before = serializers.SerializerMethodField(
         help_text="The latest rejected suggestion of the topic that has at least four of five "
         "members in common with this one; null: none, or this one is decided."
+    )
+    model_version = serializers.SerializerMethodField(
+        help_text="Of the model when this was read; commands may name it."
+    )
+    undo = serializers.SerializerMethodField(
+        help_text="What taking the acceptance back would change; null: it is not accepted."
     )
     allowed_commands = serializers.SerializerMethodField()
 
@@ -359,6 +390,8 @@ class SuggestionSerializer(serializers.ModelSerializer[Suggestion]):
             "without_key",
             "same_as_key",
             "rejected_before",
+            "model_version",
+            "undo",
             "allowed_commands",
         ]
         read_only_fields = fields
@@ -382,6 +415,13 @@ class SuggestionSerializer(serializers.ModelSerializer[Suggestion]):
 
     def get_same_as_key(self, suggestion: Suggestion) -> str:
         return self._facts(suggestion).same_as_key
+
+    def get_model_version(self, suggestion: Suggestion) -> int:
+        return self._facts(suggestion).model_version
+
+    @extend_schema_field(UndoSerializer(allow_null=True))
+    def get_undo(self, suggestion: Suggestion) -> dict[str, Any] | None:
+        return self._facts(suggestion).undo
 
     @extend_schema_field(RejectedBeforeSerializer(allow_null=True))
     def get_rejected_before(self, suggestion: Suggestion) -> Any:
