@@ -159,7 +159,9 @@ def snapshot_from_json(raw: bytes) -> CorrelationSnapshot:
         raise InvalidProblem("source.until_s", "must not be before since_s")
     if not isinstance(given["shortened"], bool):
         raise InvalidProblem("source.shortened", "must be true or false")
-    left_out = {name: whole(given[name], f"source.{name}", most=MOST_COUNT) for name in LEFT_OUT}
+    left_out: Any = {
+        name: whole(given[name], f"source.{name}", most=MOST_COUNT) for name in LEFT_OUT
+    }
     return CorrelationSnapshot(
         topic=topic,
         topic_id=topic_id,
