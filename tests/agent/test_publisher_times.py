@@ -161,10 +161,10 @@ def test_notices_and_questions_are_nobodys_moments(server: Server) -> None:
         server.hear(number, 1.5)
     assert server.read(2.0) == {"s-1": (1, None), "s-2": (1, None)}
     server.send(7, 2.5)
-    server.times.asked("s-1")
+    server.times.questioned("s-1")
     assert server.read(3.0) == {}
     server.send(7, 3.1, 3.2)
-    server.times.asked("s-1")
+    server.times.questioned("s-1")
     assert server.read(4.0) == {"s-1": (1, None)}
 
 

@@ -182,9 +182,6 @@ def _activity(top: Mapping[str, Any], since_s: float, until_s: float) -> Activit
     sent = each(top["messages"], "messages", lambda n, path: whole(n, path, most=MOST_COUNT))
     if len(sent) != len(names):
         raise InvalidProblem("messages", f"must be {len(names):,}, one a publisher")
-    for at, (messages, count) in enumerate(zip(sent, counts, strict=True)):
-        if messages < count:
-            raise InvalidProblem(f"messages[{at}]", f"must be at least its {count:,} times")
     starts = np.concatenate([[0], np.cumsum(np.array(counts, dtype=np.int64))]).astype(np.int64)
     times = _times(top["times"], int(starts[-1]))
     if not np.isfinite(times).all():
@@ -196,6 +193,9 @@ def _activity(top: Mapping[str, Any], since_s: float, until_s: float) -> Activit
         raise InvalidProblem(
             "times", f"number {falls[0]:,} comes before its predecessor; sort them"
         )
+    for at, (messages, count) in enumerate(zip(sent, counts, strict=True)):
+        if messages < count:
+            raise InvalidProblem(f"messages[{at}]", f"must be at least its {count:,} times")
     return Activity(
         names=names,
         starts=starts,

@@ -86,7 +86,7 @@ class PublisherTimes:
         """Return what the last readings gave, oldest first."""
         return tuple(self._readings)
 
-    def asked(self, name: str) -> None:
+    def questioned(self, name: str) -> None:
         """Record that a publisher asked where it belongs, which the server counts as a message."""
         self._questions[name] += 1
 

@@ -110,7 +110,7 @@ def _recorded(topic: Topic, name: str) -> CorrelationSnapshot:
 
 def job_inputs(run: Run, row: None) -> Mapping[str, Any]:
     """Return where the recording lies; nothing where the moments are frozen themselves. Raises
-    JobFailed where it is not what was asked about any more."""
+    JobFailed where it is not what was frozen any more."""
     frozen = snapshot_from_json(bytes(run.snapshot.payload)).recording
     if frozen is None:
         return {}

@@ -1,4 +1,4 @@
-"""Analyses and suggestions over the API: asked for, listed, read, decided."""
+"""Analyses and suggestions over the API: started, listed, read, decided."""
 
 from typing import Any
 
@@ -266,8 +266,8 @@ def test_members_are_paged_and_searched(api: Any, bay: Bay) -> None:
     assert [row["publisher"] for row in second["results"]] == ["quay-4", "stranger"]
     assert second["next"] is None
     assert api.get(second["previous"]).json()["results"] == first["results"]
-    found = api.get(address, {"search": "zoo"}).json()
-    assert (found["count"], found["results"][0]["publisher"]) == (1, "Zoo-1")
+    matching = api.get(address, {"search": "zoo"}).json()
+    assert (matching["count"], matching["results"][0]["publisher"]) == (1, "Zoo-1")
     assert api.get(address, {"cursor": "nonsense"}).status_code == 404
 
 

@@ -31,8 +31,8 @@ from weir.kernel import Call
 pytestmark = pytest.mark.django_db
 
 
-def ask(bay: Bay, **asked: Any) -> Any:
-    return correlation_request(system=bay.system, actor=None, topic=bay.topic, **asked)
+def ask(bay: Bay, **wanted: Any) -> Any:
+    return correlation_request(system=bay.system, actor=None, topic=bay.topic, **wanted)
 
 
 def test_moments_of_the_topics_publishers_in_the_catalogue_are_frozen(bay: Bay) -> None:
@@ -118,13 +118,13 @@ def test_nobody_waits_for_the_system_while_times_are_read(
     bay = make_bay()
     heard(bay)
 
-    def read(*args: Any, **asked: Any) -> Any:
+    def read(*args: Any, **wanted: Any) -> Any:
         def another() -> None:
             with transaction.atomic():
                 System.objects.select_for_update(nowait=True).get(pk=bay.system.pk)
 
         at_once(another)
-        return measured_of(*args, **asked)
+        return measured_of(*args, **wanted)
 
     monkeypatch.setattr("apps.correlation.services.computation.measured_of", read)
     assert ask(bay).state == "queued"
