@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 MOST_MINUTES = 30
 """Agents' reports are kept so long."""
 MOST_NAMED = 20_000_000
-"""A search reads reports that name so many publishers in all, the newest: some ten seconds."""
+"""A search reads reports that name so many publishers in all, the newest: some three seconds."""
 MOST_MOMENTS = 3_000_000
 """A search holds about so many moments, the newest: some 25 MB when they are stored."""
 MOST_NAMED_AT_A_GLANCE = 1_000_000
-"""A page that says what is measured reads no more: half a second."""
+"""A page that says what is measured reads no more: a fifth of a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,11 +92,11 @@ def _summary(suggested: Suggested) -> str:
 
 
 def _on_spark(uri: str, topic: str, parameters: Mapping[str, Any]) -> bytes:
-    lies = recordings().recording_at(uri, by="publisher", topic=topic)
+    recording = recordings().recording_at(uri, by="publisher", topic=topic)
     name = uri.rstrip("/").rpartition("/")[2]
     snapshot = CorrelationSnapshot(
         topic=topic,
-        recording=Recording(name=name, size_bytes=lies.bytes, modified_s=lies.modified_s),
+        recording=Recording(name=name, size_bytes=recording.bytes, modified_s=recording.modified_s),
     )
     return spark_solve(
         job="correlate",
