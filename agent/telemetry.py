@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import resource
 import time
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.drivers.base import Room, Stats
+from agent.drivers.base import MOST_PUBLISHERS, Room, Stats, place_of
 from agent.profile import Profile
 from agent.pump import Pump
 from weir.queueing.counting_bucket import CountingBucket
@@ -19,9 +18,6 @@ UNHEARD = "unheard"
 NOT_READ = "not_read"
 """Messages that were forwarded before every neighbour had declared its interest: further neighbours
 may have wanted them."""
-MOST_PUBLISHERS = 5_000
-LONGEST_NAME = 200
-"""The control plane takes as many names of publishers in a message, and none that is longer."""
 STALE_S = 3.0
 """How long the rates of the last reading stand while there is no newer one."""
 
@@ -321,22 +317,21 @@ class Meter:
         """Return what each publisher sent since the last call, and one moment of it, the latest;
         nothing where that is not known."""
         sent: dict[str, tuple[int, float | None]] = {}
+        left = 0
         for reading in stats.publishers:
             if reading.number > self._reading:
                 self._reading = reading.number
+                left = max(left, reading.left)
                 for name, (messages, at_s) in reading.sent.items():
                     before, moment_s = sent.get(name, (0, None))
                     sent[name] = before + messages, moment_s if at_s is None else at_s
-        names = [name for name in sent if _is_reportable(name)]
-        if len(names) > MOST_PUBLISHERS:
-            # The same ones every time, so that of these everything is known.
-            names = sorted(names, key=_place)[:MOST_PUBLISHERS]
-        if not sent:
+        if len(sent) > MOST_PUBLISHERS:
+            # Readings between which the driver chose anew.
+            left = max(left, len(sent) - MOST_PUBLISHERS)
+            sent = {name: sent[name] for name in sorted(sent, key=place_of)[:MOST_PUBLISHERS]}
+        if not sent and not left:
             return {}
-        return {
-            "publishers": {name: sent[name] for name in names},
-            "publishers_left": len(sent) - len(names),
-        }
+        return {"publishers": sent, "publishers_left": left}
 
     def _flows(
         self, interval_s: float, counters: Counters, stats: Stats
@@ -383,20 +378,6 @@ class Meter:
         """Return what waits in channels; where streams could not be read this time, what waited
         before."""
         return dict(now) if stats.streams_read else {**before, **now}
-
-
-def _is_reportable(name: str) -> bool:
-    """Return whether the control plane can store the name of a publisher."""
-    return (
-        len(name) <= LONGEST_NAME
-        and "\x00" not in name
-        and name.encode(errors="replace").decode() == name
-    )
-
-
-def _place(name: str) -> tuple[int, str]:
-    """Return a place of a name among all others that does not depend on who else sent."""
-    return zlib.crc32(name.encode()), name
 
 
 def _room(room: Room | None) -> dict[str, float]:

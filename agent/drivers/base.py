@@ -14,12 +14,19 @@ is foreseeable.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
 
 from weir.coordination.wire import KEEP_S, ClassSpec, Delivery, Publishers
+
+MOST_PUBLISHERS = 5_000
+LONGEST_NAME = 200
+"""The control plane takes as many names of publishers in a message, and none that is longer."""
+NOWHERE = 2**32
+"""Beyond the places of all names that are reported."""
 
 
 class DriverError(Exception):
@@ -217,6 +224,16 @@ class Room:
     """When it was made, as the product writes it: one made anew counts positions anew."""
 
 
+def place_of(name: str) -> int:
+    """Return the place of a publisher among all others, which does not depend on who they are:
+    where there are too many, those with the lowest places are reported, always the same ones. A
+    name that the control plane cannot store has the place NOWHERE."""
+    storable = len(name) <= LONGEST_NAME and "\x00" not in name
+    if not storable or name.encode(errors="replace").decode() != name:
+        return NOWHERE
+    return zlib.crc32(name.encode())
+
+
 class Sent(NamedTuple):
     """What one publisher sent in an interval."""
 
@@ -234,6 +251,8 @@ class PublisherReading:
     """Rises from reading to reading."""
     sent: Mapping[str, Sent]
     """Publisher -> what it sent; those that sent nothing are left out."""
+    left: int = 0
+    """Publishers' connections that are not read, because there are too many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

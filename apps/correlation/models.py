@@ -63,6 +63,9 @@ class CorrelationAnalysis(Computed):
     outcome: "models.JSONField[Any, Any]" = models.JSONField(
         help_text="The kernel's answer without its groups."
     )
+    left_out: "models.JSONField[Any, Any]" = models.JSONField(
+        null=True, help_text="What was not searched of what agents measured; null: a recording."
+    )
 
     class Meta(Computed.Meta):
         verbose_name = "correlation analysis"

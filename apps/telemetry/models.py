@@ -195,6 +195,9 @@ class PublisherTimes(models.Model):
     broker = models.ForeignKey(Broker, on_delete=models.CASCADE, related_name="publisher_times")
     at = models.DateTimeField(help_text="When the agent's message was received.")
     payload = models.BinaryField(help_text="As `domain.publisher_times` packs it.")
+    unreported = models.PositiveIntegerField(
+        help_text="Further publishers' connections of the broker, of which agents report nothing."
+    )
 
     class Meta:
         indexes = [

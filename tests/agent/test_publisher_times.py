@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.drivers.base import PublisherReading, Sent, Stats
+from agent.drivers.base import LONGEST_NAME, MOST_PUBLISHERS, PublisherReading, Sent, Stats
 from agent.drivers.nats.publisher_times import LEAST_S, PublisherTimes
-from agent.telemetry import LONGEST_NAME, MOST_PUBLISHERS, Counters, Meter
+from agent.telemetry import Counters, Meter
 from apps.telemetry.domain.payload import telemetry_checked
 
 BEGAN_S = 1_700_000_000.0
@@ -161,10 +161,10 @@ def test_notices_and_questions_are_nobodys_moments(server: Server) -> None:
         server.hear(number, 1.5)
     assert server.read(2.0) == {"s-1": (1, None), "s-2": (1, None)}
     server.send(7, 2.5)
-    server.times.asked("s-1")
+    server.times.questioned("s-1")
     assert server.read(3.0) == {}
     server.send(7, 3.1, 3.2)
-    server.times.asked("s-1")
+    server.times.questioned("s-1")
     assert server.read(4.0) == {"s-1": (1, None)}
 
 
@@ -175,24 +175,59 @@ def test_activity_that_is_none_of_the_publishers_gives_no_moment(server: Server)
     assert server.read(1.0) == {"s-1": (1, None)}
 
 
-def test_thousands_of_connections_take_microseconds_each() -> None:
-    times = PublisherTimes(clock=iter(range(100)).__next__)
-    names = {n: f"s-{n}" for n in range(5_000)}
-    took_s = []
-    for second in range(5):
+class Crowd:
+    """Connections of ever so many publishers, all of which send once a second."""
+
+    def __init__(self, connections: int) -> None:
+        self.names = [f"sensor-{n}" for n in range(connections)]
+        self.second = 0
+        self.times = PublisherTimes(clock=lambda: float(self.second))
+
+    def read(self) -> float:
+        """Read them all; returns the processor time that it took."""
+        self.second += 1
         rows = [
             {
                 "cid": n,
-                "in_msgs": second,
+                "in_msgs": self.second,
                 "out_msgs": 0,
-                "last_activity": f"2026-01-01T00:00:{second:02}.{n:09}Z",
+                "last_activity": f"2026-01-01T00:00:{self.second:02}.{n:09}Z",
             }
-            for n in names
+            for n in range(len(self.names))
         ]
-        began_s = time.perf_counter()
-        times.read(rows, names.get)
-        took_s.append(time.perf_counter() - began_s)
-    assert min(took_s[1:]) / 5_000 < 10e-6
+        began_s = time.process_time()
+        self.times.read(rows, dict(enumerate(self.names)).get)
+        return time.process_time() - began_s
+
+    @property
+    def last(self) -> PublisherReading:
+        return self.times.readings[-1]
+
+
+def test_thousands_of_connections_take_microseconds_each() -> None:
+    crowd = Crowd(5_000)
+    assert min([crowd.read() for _ in range(5)][1:]) / 5_000 < 10e-6
+    assert (len(crowd.last.sent), crowd.last.left) == (5_000, 0)
+
+
+def test_of_a_hundred_thousand_connections_few_are_read_always_the_same() -> None:
+    """The agent forwards messages on the thread that reads them."""
+    crowd = Crowd(100_000)
+    took_s = [crowd.read() for _ in range(5)]
+    assert min(took_s[2:]) < 0.1
+    reported = crowd.last.sent.keys()
+    assert len(reported) > MOST_PUBLISHERS / 2
+    assert crowd.last.left == 100_000 - len(reported)
+    # Whoever is reported stays so when others come, but for a few, and when they go again.
+    crowd.names += [f"other-{n}" for n in range(20_000)]
+    crowd.read()
+    crowd.read()
+    assert len(crowd.last.sent) <= MOST_PUBLISHERS
+    assert len(reported & crowd.last.sent.keys()) > 0.7 * len(reported)
+    del crowd.names[3_000:]
+    for _ in range(3):
+        crowd.read()
+    assert (len(crowd.last.sent), crowd.last.left) == (3_000, 0)
 
 
 def stats(*sent: Mapping[str, tuple[int, float | None]]) -> Stats:
@@ -216,7 +251,7 @@ class TestTelemetry:
         assert reported["publishers"] == {"s-1": (4, 1.25), "s-2": (1, 2.5)}
         assert reported["publishers_left"] == 0
 
-    def test_leaves_the_same_publishers_out_each_time_and_counts_them(self) -> None:
+    def test_names_no_more_than_a_message_may_hold_and_counts_the_rest(self) -> None:
         names = [f"s-{n}" for n in range(MOST_PUBLISHERS + 7)]
         meter = Meter(0.0)
         both = stats(dict.fromkeys(names, (1, 0.5)), dict.fromkeys(reversed(names), (1, 1.5)))
@@ -228,8 +263,17 @@ class TestTelemetry:
         assert len(first["publishers"]) == MOST_PUBLISHERS
         assert first["publishers_left"] == second["publishers_left"] == 7
 
-    @pytest.mark.parametrize("name", ["s" * (LONGEST_NAME + 1), "\x00", "\ud800"])
-    def test_leaves_a_name_out_that_would_have_the_message_refused(self, name: str) -> None:
-        reported = Meter(0.0).measure(1.0, Counters(), stats({name: (1, 0.5), "s-1": (1, 0.5)}))
-        assert telemetry_checked(reported)["publishers"] == {"s-1": (1, 0.5)}
-        assert reported["publishers_left"] == 1
+    def test_says_how_many_the_driver_leaves_out(self) -> None:
+        reading = PublisherReading(number=1, sent={"s-1": Sent(1, 0.5)}, left=95_000)
+        reported = Meter(0.0).measure(1.0, Counters(), Stats(publishers=(reading,)))
+        assert telemetry_checked(reported)["publishers_left"] == 95_000
+
+
+@pytest.mark.parametrize("name", ["s" * (LONGEST_NAME + 1), "\x00", "\ud800"])
+def test_a_name_that_would_have_the_message_refused_is_left_out(server: Server, name: str) -> None:
+    server.connect(8, name)
+    server.read(1.0)
+    server.send(7, 1.5)
+    server.send(8, 1.5)
+    assert server.read(2.0) == {"s-1": (1, 1.5)}
+    assert server.times.readings[-1].left == 1

@@ -14,9 +14,12 @@ def publishers_sent(
     *,
     untimed: Mapping[str, int] | None = None,
     every_s: float = 1.0,
+    burst: int = 1,
+    unreported: int = 0,
 ) -> None:
-    """Rows as an agent's messages leave them: `moments` are Unix times in seconds by publisher, one
-    message each; `untimed` publishers send so many messages in every interval, without times."""
+    """Rows as an agent's messages leave them: `moments` are Unix times in seconds by publisher,
+    `burst` messages each; `untimed` publishers send so many messages in every interval, without
+    times."""
     intervals: dict[int, dict[str, list[float]]] = {}
     for name, times in moments.items():
         for at_s in times:
@@ -27,9 +30,12 @@ def publishers_sent(
             name: (count, None) for name, count in (untimed or {}).items()
         }
         # An agent tells one moment an interval; of more it would tell none.
-        reported |= {name: (len(t), t[0] if len(t) == 1 else None) for name, t in sent.items()}
+        reported |= {
+            name: (len(t) * burst, t[0] if len(t) == 1 else None) for name, t in sent.items()
+        }
         PublisherTimes.objects.create(
             broker=broker,
             at=datetime.fromtimestamp(received_s, tz=UTC),
             payload=pack(reported, received_s=received_s),
+            unreported=unreported,
         )

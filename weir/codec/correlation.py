@@ -3,12 +3,16 @@
 The question, where agents measured it and where a recording holds the messages:
 
     {"format": 1, "topic": "depth",
-     "source": {"kind": "measured", "since_s": 1700000000, "until_s": 1700001800, "untimed": 12},
-     "publishers": ["s-1", "s-2"], "counts": [2, 1], "times": "<base64 of zlib of float64>"}
+     "source": {"kind": "measured", "since_s": 1700000000, "until_s": 1700001800, "untimed": 12,
+      "untimed_messages": 9000, "wrong_clock": 0, "unreported": 0, "shortened": false},
+     "publishers": ["s-1", "s-2"], "counts": [2, 1], "messages": [2, 5],
+     "times": "<base64 of zlib of float64>"}
     {"format": 1, "topic": "depth",
      "source": {"kind": "recording", "name": "day.parquet", "bytes": 123, "modified_s": 1700000000}}
 
-`times` are Unix seconds, little-endian, by publisher and ascending. The answer: docs/formats.md.
+`times` are Unix seconds, little-endian, by publisher and ascending; `counts` says how many each
+has, `messages` how many it sent. `topic_id`, which may be left out, is the topic's id in the
+catalogue. More on each member, and the answer: docs/formats.md.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from weir.codec.json_text import object_from_json
-from weir.correlation.activity import Activity, Search
+from weir.correlation.activity import Activity, Search, messages_of
 from weir.correlation.suggested import ExampleRow, Group, Period, Suggested
 from weir.errors import InvalidProblem
 from weir.plugins import from_dict
@@ -36,6 +40,8 @@ FORMAT = 1
 METHOD = "coincidences"
 MOST_TIMES = 10**9
 MOST_COUNT = 10**15
+LEFT_OUT = ("untimed", "untimed_messages", "wrong_clock", "unreported")
+"""How many, of what was heard but is not in the activity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +59,18 @@ class CorrelationSnapshot:
 
     topic: str
     activity: Activity | None = None
+    topic_id: str = ""
+    """The topic's id in the catalogue; empty where nobody knows it."""
     untimed: int = 0
     """Publishers that were heard too often for their moments to be told apart."""
+    untimed_messages: int = 0
+    """What publishers sent that are not in the activity."""
+    wrong_clock: int = 0
+    """Publishers of which no moment is known because their brokers' clocks are wrong."""
+    unreported: int = 0
+    """Connections of which agents report nothing, because their brokers have too many."""
+    shortened: bool = False
+    """Whether older reports were left out because there were too many."""
     recording: Recording | None = None
 
 
@@ -87,16 +103,20 @@ def search_to_dict(search: Search) -> dict[str, Any]:
 def snapshot_bytes(snapshot: CorrelationSnapshot) -> bytes:
     """Return the canonical JSON of a question: equal questions give equal bytes."""
     plain: dict[str, Any] = {"format": FORMAT, "topic": snapshot.topic}
+    if snapshot.topic_id:
+        plain["topic_id"] = snapshot.topic_id
     activity, recording = snapshot.activity, snapshot.recording
     if activity is not None:
         plain["source"] = {
             "kind": "measured",
             "since_s": float(activity.since_s),
             "until_s": float(activity.until_s),
-            "untimed": snapshot.untimed,
+            "shortened": snapshot.shortened,
+            **{name: getattr(snapshot, name) for name in LEFT_OUT},
         }
         plain["publishers"] = list(activity.names)
         plain["counts"] = np.diff(activity.starts).tolist()
+        plain["messages"] = messages_of(activity).tolist()
         packed = zlib.compress(np.ascontiguousarray(activity.at_s, dtype="<f8").tobytes(), 6)
         plain["times"] = base64.b64encode(packed).decode()
     elif recording is not None:
@@ -113,10 +133,12 @@ def snapshot_bytes(snapshot: CorrelationSnapshot) -> bytes:
 
 def snapshot_from_json(raw: bytes) -> CorrelationSnapshot:
     """Return the checked question that the bytes hold. Raises InvalidProblem naming the field."""
-    measured = ("publishers", "counts", "times")
-    top = members(object_from_json(raw), "", ("format", "topic", "source"), measured)
+    measured = ("publishers", "counts", "messages", "times")
+    common = ("format", "topic", "source")
+    top = members(object_from_json(raw), "", common, ("topic_id", *measured))
     _check_format(top["format"])
     topic = _name(top["topic"], "topic")
+    topic_id = _name(top["topic_id"], "topic_id") if "topic_id" in top else ""
     source = top["source"]
     kind = source.get("kind") if isinstance(source, dict) else None
     if kind == "recording":
@@ -126,19 +148,26 @@ def snapshot_from_json(raw: bytes) -> CorrelationSnapshot:
             size_bytes=whole(given["bytes"], "source.bytes"),
             modified_s=number(given["modified_s"], "source.modified_s"),
         )
-        return CorrelationSnapshot(topic=topic, recording=recording)
+        return CorrelationSnapshot(topic=topic, topic_id=topic_id, recording=recording)
     if kind != "measured":
         raise InvalidProblem("source.kind", f"must be measured or recording, not {shown(kind)}")
-    given = members(source, "source", ("kind", "since_s", "until_s", "untimed"))
-    members(top, "", ("format", "topic", "source", *measured))
+    given = members(source, "source", ("kind", "since_s", "until_s", "shortened", *LEFT_OUT))
+    members(top, "", (*common, *measured), ("topic_id",))
     since_s = number(given["since_s"], "source.since_s")
     until_s = number(given["until_s"], "source.until_s")
     if until_s < since_s:
         raise InvalidProblem("source.until_s", "must not be before since_s")
+    if not isinstance(given["shortened"], bool):
+        raise InvalidProblem("source.shortened", "must be true or false")
+    left_out: Any = {
+        name: whole(given[name], f"source.{name}", most=MOST_COUNT) for name in LEFT_OUT
+    }
     return CorrelationSnapshot(
         topic=topic,
-        untimed=whole(given["untimed"], "source.untimed", most=MOST_COUNT),
+        topic_id=topic_id,
+        shortened=given["shortened"],
         activity=_activity(top, since_s, until_s),
+        **left_out,
     )
 
 
@@ -150,6 +179,9 @@ def _activity(top: Mapping[str, Any], since_s: float, until_s: float) -> Activit
     counts = each(top["counts"], "counts", lambda entry, path: whole(entry, path, most=MOST_TIMES))
     if len(counts) != len(names):
         raise InvalidProblem("counts", f"must be {len(names):,}, one a publisher")
+    sent = each(top["messages"], "messages", lambda n, path: whole(n, path, most=MOST_COUNT))
+    if len(sent) != len(names):
+        raise InvalidProblem("messages", f"must be {len(names):,}, one a publisher")
     starts = np.concatenate([[0], np.cumsum(np.array(counts, dtype=np.int64))]).astype(np.int64)
     times = _times(top["times"], int(starts[-1]))
     if not np.isfinite(times).all():
@@ -161,7 +193,17 @@ def _activity(top: Mapping[str, Any], since_s: float, until_s: float) -> Activit
         raise InvalidProblem(
             "times", f"number {falls[0]:,} comes before its predecessor; sort them"
         )
-    return Activity(names=names, starts=starts, at_s=times, since_s=since_s, until_s=until_s)
+    for at, (messages, count) in enumerate(zip(sent, counts, strict=True)):
+        if messages < count:
+            raise InvalidProblem(f"messages[{at}]", f"must be at least its {count:,} times")
+    return Activity(
+        names=names,
+        starts=starts,
+        at_s=times,
+        since_s=since_s,
+        until_s=until_s,
+        messages=np.array(sent, dtype=np.int64),
+    )
 
 
 def _times(text: object, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weir.codec.correlation import (
@@ -27,8 +28,12 @@ def answer(payload: bytes, call: Call) -> bytes:
     if snapshot.activity is None:
         raise InvalidProblem("source.kind", "a recording is read by Spark, not by this call")
     suggested = suggest(snapshot.activity, search, report=call.report, stop=call.stop)
+    messages = suggested.messages + snapshot.untimed_messages
     return answer_bytes(
         CorrelationAnswer(
-            topic=snapshot.topic, search=search, suggested=suggested, untimed=snapshot.untimed
+            topic=snapshot.topic,
+            search=search,
+            suggested=replace(suggested, messages=messages),
+            untimed=snapshot.untimed,
         )
     )

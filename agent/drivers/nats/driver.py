@@ -554,7 +554,7 @@ class NatsDriver:
         enters = flow in self._entering
         if self._admission is None:
             return {"state": "here" if enters else "wait"}
-        self._admission.publisher_times.asked(name)
+        self._admission.publisher_times.questioned(name)
         return self._admission.publishers.where(flow, name, enters=enters)
 
     async def revoke(self, name: str, consumer: str) -> None:

@@ -1,12 +1,12 @@
 """Tell when publishers sent, from what the server lists of their connections about once a second.
 
-The server says of each connection how many messages came and when it earlier active last, to the
+The server says of each connection how many messages came and when it was active last, to the
 nanosecond of its own clock. That is a *moment* of the publisher, a time at which it sent and before
-and after which it earlier quiet, in two cases:
+and after which it was quiet, in two cases:
 
 | messages since the reading before | the last activity is |
 |---|---|
-| exactly one | its time, however long the interval earlier |
+| exactly one | its time, however long the interval was |
 | several, none in the interval before and none in the one after | the end of a short burst |
 | several, otherwise | no moment: of whoever sends often, it lies just before the reading |
 
@@ -24,20 +24,27 @@ The server counts more than messages, and `last_activity` is that of either dire
 - A notice that lists have changed reaches all publishers at once, and all of them ask where they
   belong. Whoever asked in an interval, and everybody in one with a notice, has no moment in it.
 - The first reading of a connection is only a start: logins ask where they belong, too.
+
+All this happens between two turns of the agent's event loop, so no more connections are read than
+are reported: those of the names with the lowest places (`place_of`), however many others there are.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from agent.drivers.base import PublisherReading, Sent
+from agent.drivers.base import MOST_PUBLISHERS, NOWHERE, PublisherReading, Sent, place_of
 
 LEAST_S = 0.5
 """Half of the pause between two readings of the connections."""
+FEWEST = MOST_PUBLISHERS * 3 // 4
+"""Where fewer are reported while others are left out, more are chosen."""
+CHOSEN = MOST_PUBLISHERS * 9 // 10
+"""So many are chosen at a time: some may come before there are too many."""
 KEPT_READINGS = 8
 """For whoever reports less often than the connections are read; older ones are lost."""
 
@@ -49,7 +56,7 @@ class _Seen(NamedTuple):
     came: int
     went: int
     active: str
-    """When it earlier active last, as the server wrote it."""
+    """When it was active last, as the server wrote it."""
 
 
 class PublisherTimes:
@@ -62,6 +69,10 @@ class PublisherTimes:
         self._read_at = float("-inf")
         self._number = 0
         self._seen: dict[int, _Seen] = {}
+        self._places: dict[int, int] = {}
+        """Connection of a publisher -> the place of its name."""
+        self._last_place = NOWHERE - 1
+        """Who has no higher place is reported."""
         self._restless: set[str] = set()
         """Publishers that sent in the last interval, or whose connections began or ended in it."""
         self._bursts: dict[str, Sent] = {}
@@ -75,7 +86,7 @@ class PublisherTimes:
         """Return what the last readings gave, oldest first."""
         return tuple(self._readings)
 
-    def asked(self, name: str) -> None:
+    def questioned(self, name: str) -> None:
         """Record that a publisher asked where it belongs, which the server counts as a message."""
         self._questions[name] += 1
 
@@ -85,10 +96,10 @@ class PublisherTimes:
 
     def clear(self) -> None:
         """Record a restart of the server: its connections are others, and count from zero."""
-        self._seen, self._bursts, self._restless = {}, {}, set()
+        self._seen, self._bursts, self._restless, self._places = {}, {}, set(), {}
 
     def read(
-        self, connections: Iterable[Mapping[str, Any]], name_of: Callable[[int], str | None]
+        self, connections: Sequence[Mapping[str, Any]], name_of: Callable[[int], str | None]
     ) -> None:
         """Take all connections as CONNZ lists them; `name_of` returns the publisher's name of a
         connection, None for others."""
@@ -96,10 +107,11 @@ class PublisherTimes:
         if now - self._read_at < LEAST_S:
             return
         self._read_at = now
+        chosen, left = self._choose(connections, name_of)
         before, self._seen = self._seen, {}
         sent: dict[str, Sent] = {}
         changed: set[str] = set()
-        for connection in connections:
+        for connection in chosen:
             number = connection["cid"]
             name = name_of(number)
             if name is None:
@@ -116,9 +128,40 @@ class PublisherTimes:
             elif later.came > earlier.came:
                 sent[name] = _sum(sent.get(name), _sent(earlier, later))
         changed.update(before[number].name for number in before.keys() - self._seen.keys())
-        self._report(sent, changed)
+        self._report(sent, changed, left)
 
-    def _report(self, sent: dict[str, Sent], changed: set[str]) -> None:
+    def _choose(
+        self, connections: Sequence[Mapping[str, Any]], name_of: Callable[[int], str | None]
+    ) -> tuple[list[Mapping[str, Any]], int]:
+        """Return the connections of publishers that are reported, and how many are left out."""
+        before, self._places = self._places, {}
+        chosen: list[Mapping[str, Any]] = []
+        places, last = self._places, self._last_place
+        for connection in connections:
+            number = connection["cid"]
+            place = before.get(number)
+            if place is None:
+                name = name_of(number)
+                if name is None:
+                    continue
+                place = place_of(name)
+            places[number] = place
+            if place <= last:
+                chosen.append(connection)
+        left = len(places) - len(chosen)
+        if len(chosen) > MOST_PUBLISHERS or (left and len(chosen) < FEWEST):
+            ordered = sorted(place for place in places.values() if place != NOWHERE)
+            few = len(ordered) <= MOST_PUBLISHERS
+            wanted = NOWHERE - 1 if few else ordered[CHOSEN - 1]
+            if wanted != last:
+                self._last_place = wanted
+                chosen = [
+                    each for each in connections if places.get(each["cid"], NOWHERE) <= wanted
+                ]
+                left = len(places) - len(chosen)
+        return chosen, left
+
+    def _report(self, sent: dict[str, Sent], changed: set[str], left: int) -> None:
         """Add a reading of what is known now: of bursts of the interval before, and of all others
         of this one."""
         restless = changed | sent.keys()
@@ -140,9 +183,9 @@ class PublisherTimes:
         self._bursts, self._restless = bursts, restless
         self._questions.clear()
         self._noticed = False
-        if reported:
+        if reported or left:
             self._number += 1
-            self._readings.append(PublisherReading(number=self._number, sent=reported))
+            self._readings.append(PublisherReading(number=self._number, sent=reported, left=left))
 
 
 def _sent(earlier: _Seen, later: _Seen) -> Sent:

@@ -1,6 +1,7 @@
 """Read requests for analyses and decisions, and describe analyses and suggestions."""
 
 import unicodedata
+from dataclasses import fields
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -18,11 +19,18 @@ from apps.correlation.selectors.suggestions import Facts
 from apps.correlation.services.computation import DEFAULT
 from apps.runs.api.views import RUN_COMMANDS, RunSerializer
 from apps.systems.api.entities import Reference, SystemReference
+from weir.correlation.activity import Search
 from weir.lifecycle.suggestions import SUGGESTIONS, SuggestionCommand, SuggestionState
 
 SUGGESTION_COMMANDS = choices(*SuggestionCommand)
 NAME_LENGTH = 200
 NOTE_LENGTH = 2000
+
+
+def _bounds(name: str) -> dict[str, Any]:
+    """Return the bounds of a parameter of the search, which are the kernel's."""
+    (about,) = (spec.metadata for spec in fields(Search) if spec.name == name)
+    return {"min_value": about["min"], "max_value": about["max"]}
 
 
 class CorrelationRequestSerializer(Form[dict[str, Any]]):
@@ -50,19 +58,17 @@ class CorrelationRequestSerializer(Form[dict[str, Any]]):
     within_s = Amount(
         required=False,
         default=DEFAULT.within_s,
-        min_value=0.001,
-        max_value=60,
+        **_bounds("within_s"),
         help_text="How far apart messages are at most that came together, s.",
     )
     least_share = Amount(
         required=False,
         default=DEFAULT.least_share,
-        min_value=0.2,
-        max_value=1,
+        **_bounds("least_share"),
         help_text="Share of the moments of the publisher with fewer that are together at least.",
     )
     smallest_group = serializers.IntegerField(
-        required=False, default=DEFAULT.smallest_group, min_value=2, max_value=1000
+        required=False, default=DEFAULT.smallest_group, **_bounds("smallest_group")
     )
     note = serializers.CharField(
         required=False, allow_blank=True, default="", max_length=NOTE_LENGTH, help_text="Why."
@@ -96,6 +102,14 @@ class DecisionSerializer(Form[dict[str, Any]]):
 
     note = serializers.CharField(
         required=False, allow_blank=True, default="", max_length=NOTE_LENGTH, help_text="Why."
+    )
+    model_version = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=0,
+        help_text="As the suggestion was read with: where keys of its publishers were changed "
+        "since, the command is refused.",
     )
 
 
@@ -215,6 +229,21 @@ class CorrelationOutcomeSerializer(serializers.Serializer[dict[str, Any]]):
     periods = PeriodSerializer(many=True, help_text="The largest, most publishers first.")
 
 
+class LeftOutSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe what was not searched of what agents measured."""
+
+    wrong_clock = serializers.IntegerField(
+        help_text="Publishers without a moment, because their brokers' clocks are wrong by minutes."
+    )
+    unreported = serializers.IntegerField(
+        help_text="Connections of publishers, of any topic, of which agents report nothing, because"
+        " their brokers have more than 5,000."
+    )
+    shortened = serializers.BooleanField(
+        help_text="Whether the oldest reports were left out because there are too many."
+    )
+
+
 class CorrelationAnalysisDetailSerializer(CorrelationAnalysisSerializer):
     """Describe an analysis with what was searched, and how far its suggestions are decided."""
 
@@ -222,6 +251,9 @@ class CorrelationAnalysisDetailSerializer(CorrelationAnalysisSerializer):
     model_version = serializers.IntegerField(source="run.snapshot.model_version", read_only=True)
     parameters = serializers.DictField(source="run.parameters", read_only=True)
     outcome = CorrelationOutcomeSerializer(read_only=True)
+    left_out = LeftOutSerializer(
+        read_only=True, allow_null=True, help_text="Null: a recording was searched."
+    )
     open = serializers.IntegerField(read_only=True, help_text="Suggestions to be decided.")
     accepted = serializers.IntegerField(read_only=True, help_text="Suggestions that became keys.")
     rejected = serializers.IntegerField(read_only=True, help_text="Suggestions that became none.")
@@ -233,6 +265,7 @@ class CorrelationAnalysisDetailSerializer(CorrelationAnalysisSerializer):
             "model_version",
             "parameters",
             "outcome",
+            "left_out",
             "open",
             "accepted",
             "rejected",
@@ -278,6 +311,23 @@ class RejectedBeforeSerializer(serializers.Serializer[Suggestion]):
     note = serializers.CharField()
 
 
+class UndoSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe what taking an acceptance back would change."""
+
+    publishers = serializers.IntegerField(
+        help_text="Those that got the key and carry it still; they lose it."
+    )
+    get_another = serializers.IntegerField(
+        help_text="How many of these get back another key; the rest has none."
+    )
+    left_alone = serializers.IntegerField(
+        help_text="Those that got the key and carry another or none by now, or were deleted."
+    )
+    key_goes = serializers.BooleanField(
+        help_text="Whether the key is deleted: it was made for them, and nobody else carries it."
+    )
+
+
 class SuggestionSerializer(serializers.ModelSerializer[Suggestion]):
     """Describe publishers that may get one correlation key; the context holds `facts` by row."""
 
@@ -304,6 +354,12 @@ class SuggestionSerializer(serializers.ModelSerializer[Suggestion]):
     rejected_before = serializers.SerializerMethodField(
         help_text="The latest rejected suggestion of the topic that has at least four of five "
         "members in common with this one; null: none, or this one is decided."
+    )
+    model_version = serializers.SerializerMethodField(
+        help_text="Of the model when this was read; commands may name it."
+    )
+    undo = serializers.SerializerMethodField(
+        help_text="What taking the acceptance back would change; null: it is not accepted."
     )
     allowed_commands = serializers.SerializerMethodField()
 
@@ -334,6 +390,8 @@ class SuggestionSerializer(serializers.ModelSerializer[Suggestion]):
             "without_key",
             "same_as_key",
             "rejected_before",
+            "model_version",
+            "undo",
             "allowed_commands",
         ]
         read_only_fields = fields
@@ -357,6 +415,13 @@ class SuggestionSerializer(serializers.ModelSerializer[Suggestion]):
 
     def get_same_as_key(self, suggestion: Suggestion) -> str:
         return self._facts(suggestion).same_as_key
+
+    def get_model_version(self, suggestion: Suggestion) -> int:
+        return self._facts(suggestion).model_version
+
+    @extend_schema_field(UndoSerializer(allow_null=True))
+    def get_undo(self, suggestion: Suggestion) -> dict[str, Any] | None:
+        return self._facts(suggestion).undo
 
     @extend_schema_field(RejectedBeforeSerializer(allow_null=True))
     def get_rejected_before(self, suggestion: Suggestion) -> Any:
@@ -395,6 +460,16 @@ class PublisherTimesSerializer(serializers.Serializer[Any]):
     publishers = serializers.IntegerField(help_text="Those in the catalogue.")
     heard = serializers.IntegerField(help_text="Those of which agents reported messages.")
     timed = serializers.IntegerField(help_text="Those with moments that can be told apart.")
+    wrong_clock = serializers.IntegerField(
+        help_text="Those without, because the clocks of their brokers are wrong by minutes."
+    )
+    unreported = serializers.IntegerField(
+        help_text="Connections of publishers, of any topic, of which agents report nothing, because"
+        " their brokers have more than 5,000."
+    )
+    shortened = serializers.BooleanField(
+        help_text="Whether there are older reports that were not read for this answer."
+    )
     since = serializers.DateTimeField(allow_null=True, help_text="The first moment; null: none.")
     until = serializers.DateTimeField(allow_null=True, help_text="The last moment; null: none.")
     messages = serializers.IntegerField()

@@ -32,7 +32,7 @@ from apps.correlation.api.serializers import (
     SuggestionSerializer,
 )
 from apps.correlation.models import CorrelationAnalysis, Suggestion
-from apps.correlation.selectors.measured import measured_of
+from apps.correlation.selectors.measured import measured_at_a_glance
 from apps.correlation.selectors.recordings import recordings
 from apps.correlation.selectors.suggestions import (
     facts_of,
@@ -163,36 +163,48 @@ class SuggestionViewSet(viewsets.GenericViewSet[Suggestion]):
         context = {**self.get_serializer_context(), "facts": facts}
         return Response(SuggestionSerializer(fresh, context=context).data)
 
-    def _decided(self, request: Request, form: Any, decide: Callable[..., Suggestion]) -> Response:
-        form.is_valid(raise_exception=True)
-        suggestion = decide(
-            suggestion=self.get_object(), actor=actor_of(request), **form.validated_data
-        )
-        return self._answer(suggestion)
+    def _decided(
+        self, request: Request, form_of: type[Any], decide: Callable[..., Suggestion]
+    ) -> Response:
+        def command() -> Response:
+            form = form_of(data=request.data)
+            form.is_valid(raise_exception=True)
+            suggestion = decide(
+                suggestion=self.get_object(), actor=actor_of(request), **form.validated_data
+            )
+            return self._answer(suggestion)
+
+        return once(request, command)
 
     def retrieve(self, request: Request, id: str) -> Response:
         """Return one suggestion with the keys that its members carry now."""
         return self._answer(self.get_object())
 
-    @extend_schema(request=AcceptanceSerializer, responses=SuggestionSerializer)
+    @extend_schema(
+        request=AcceptanceSerializer, responses=SuggestionSerializer, parameters=[IDEMPOTENCY_KEY]
+    )
     @action(detail=True, methods=["post"])
     def accept(self, request: Request, id: str) -> Response:
         """Give the members in the catalogue one correlation key, as one edit of the model; those
         that have another keep it, unless `replace` is sent."""
-        return self._decided(request, AcceptanceSerializer(data=request.data), suggestion_accept)
+        return self._decided(request, AcceptanceSerializer, suggestion_accept)
 
-    @extend_schema(request=DecisionSerializer, responses=SuggestionSerializer)
+    @extend_schema(
+        request=DecisionSerializer, responses=SuggestionSerializer, parameters=[IDEMPOTENCY_KEY]
+    )
     @action(detail=True, methods=["post"])
     def reject(self, request: Request, id: str) -> Response:
         """Reject the suggestion; later ones of nearly the same publishers say so."""
-        return self._decided(request, DecisionSerializer(data=request.data), suggestion_reject)
+        return self._decided(request, DecisionSerializer, suggestion_reject)
 
-    @extend_schema(request=DecisionSerializer, responses=SuggestionSerializer)
+    @extend_schema(
+        request=DecisionSerializer, responses=SuggestionSerializer, parameters=[IDEMPOTENCY_KEY]
+    )
     @action(detail=True, methods=["post"])
     def undo(self, request: Request, id: str) -> Response:
         """Open the suggestion again. Of an acceptance, publishers that still carry its key get the
         one before; the key goes where it was made for them and nobody has it."""
-        return self._decided(request, DecisionSerializer(data=request.data), suggestion_undo)
+        return self._decided(request, DecisionSerializer, suggestion_undo)
 
 
 class MemberViewSet(viewsets.GenericViewSet[Any]):
@@ -243,11 +255,14 @@ class PublisherTimesView(APIView):
         """Return of how many of a topic's publishers agents know when they sent in the last half
         hour."""
         topic = get_object_or_404(Topic.objects.select_related("system"), public_id=id)
-        measured = measured_of(topic)
+        measured = measured_at_a_glance(topic)
         row = {
             "publishers": measured.publishers,
-            "heard": len(measured.heard),
-            "timed": len(measured.times),
+            "heard": measured.heard,
+            "timed": len(measured.names),
+            "wrong_clock": measured.wrong_clock,
+            "unreported": measured.unreported,
+            "shortened": measured.shortened,
             "since": _instant(measured.since_s),
             "until": _instant(measured.until_s),
             "messages": measured.messages,

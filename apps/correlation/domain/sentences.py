@@ -86,21 +86,39 @@ def nothing_to_apply(*, topic: str, size: int, known: int, other_keys: int, key:
     )
 
 
-def nobody_measured(*, topic: str, publishers: int, heard: int, minutes: float) -> str:
-    """Return why the moments of a topic's publishers are not known; empty where some are."""
+def nobody_measured(
+    *, topic: str, publishers: int, heard: int, wrong_clock: int, unreported: int, minutes: float
+) -> str:
+    """Return why the moments of a topic's publishers are not known."""
     if not publishers:
         return (
             f"{topic} has no publisher in the catalogue. Add them, or search a recording of its "
             "messages."
         )
+    lately = f"in the last {counted(round(minutes), 'minute')}"
     if not heard:
-        return (
-            f"No agent named one of the {counted(publishers, 'publisher')} of {topic} in the last "
-            f"{counted(round(minutes), 'minute')}. Agents know the publishers that they let in "
-            "themselves; of others, search a recording."
+        others = (
+            f" They left out {counted(unreported, 'connection')} of publishers, as their brokers "
+            "have more than agents report."
+            if unreported
+            else ""
         )
+        return (
+            f"No agent named one of the {counted(publishers, 'publisher')} of {topic} {lately}. "
+            f"Agents know the publishers that they let in themselves; of others, search a "
+            f"recording.{others}"
+        )
+    if wrong_clock == heard:
+        return (
+            f"The {counted(heard, 'publisher')} of {topic} that agents heard {lately} are at "
+            "brokers whose clocks are wrong by more than ten minutes. Set these clocks (NTP)."
+        )
+    clocks = (
+        f" {wrong_clock:,} of them are at brokers whose clocks are wrong by more than ten minutes."
+        if wrong_clock
+        else ""
+    )
     return (
-        f"The {counted(heard, 'publisher')} of {topic} that agents heard in the last "
-        f"{counted(round(minutes), 'minute')} sent too often for their moments to be told apart. "
-        "Search a recording of their messages."
+        f"The {counted(heard, 'publisher')} of {topic} that agents heard {lately} sent too often "
+        f"for their moments to be told apart.{clocks} Search a recording of their messages."
     )

@@ -83,6 +83,14 @@ class Migration(migrations.Migration):
                 ("note", models.TextField(blank=True)),
                 ("outcome", models.JSONField(help_text="The kernel's answer without its groups.")),
                 (
+                    "left_out",
+                    models.JSONField(
+                        help_text="What was not searched of what agents measured; null: a "
+                        "recording.",
+                        null=True,
+                    ),
+                ),
+                (
                     "run",
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.CASCADE,

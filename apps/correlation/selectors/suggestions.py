@@ -11,10 +11,13 @@ from typing import Any
 from django.db import connection
 from django.db.models import Count, Q, QuerySet
 from django.db.models.expressions import RawSQL
+from django.db.models.fields.json import KT
 
+from apps.audit.models import AuditEntry
 from apps.catalog.models import CorrelationKey, Publisher
 from apps.correlation.domain.names import alternatives
 from apps.correlation.models import CorrelationAnalysis, Suggestion
+from apps.systems.models import System
 from weir.lifecycle.suggestions import SuggestionState as State
 
 KEYS = """
@@ -28,25 +31,46 @@ GROUP BY s.id, k.name
 ORDER BY s.id, count(*) DESC, k.name
 """
 
+UNDO = """
+SELECT s.id, count(*), count(k.id), count(k.id) FILTER (WHERE g.former <> ''),
+    (s.applied ->> 'made')::boolean AND max(e.carrying) = count(k.id)
+FROM correlation_suggestion s
+CROSS JOIN LATERAL jsonb_each_text(s.applied -> 'publishers') AS g(publisher, former)
+LEFT JOIN catalog_publisher p ON p.public_id = g.publisher::uuid AND p.system_id = %s
+LEFT JOIN catalog_correlationkey k
+    ON k.id = p.correlation_key_id AND k.public_id = (s.applied ->> 'key')::uuid
+LEFT JOIN LATERAL (
+    SELECT count(*) AS carrying FROM catalog_publisher c
+    JOIN catalog_correlationkey t ON t.id = c.correlation_key_id
+    WHERE t.public_id = (s.applied ->> 'key')::uuid
+) e ON true
+WHERE s.id = ANY(%s)
+GROUP BY s.id
+"""
+"""What an acceptance gave and who carries it still: publishers, those of them, those of these that
+had another key before, and whether the key goes."""
+
 REJECTED = """
-WITH ours AS (
-    SELECT s.id, s.size, m.name
+WITH pairs AS (
+    SELECT o.id AS ours, r.id AS theirs, greatest(o.size, r.size) AS size, r.decided_at
+    FROM correlation_suggestion o
+    JOIN correlation_suggestion r ON r.id <> o.id AND r.state = 'rejected'
+        AND r.size * 5 >= o.size * 4 AND o.size * 5 >= r.size * 4
+    JOIN correlation_correlationanalysis a ON a.id = r.analysis_id AND a.topic_id = %s
+    WHERE o.id = ANY(%s)
+), names AS MATERIALIZED (
+    SELECT s.id, m.name
     FROM correlation_suggestion s
     CROSS JOIN LATERAL jsonb_array_elements_text(s.members) AS m(name)
-    WHERE s.id = ANY(%s)
-), theirs AS (
-    SELECT r.id, r.size, r.decided_at, m.name
-    FROM correlation_suggestion r
-    JOIN correlation_correlationanalysis a ON a.id = r.analysis_id
-    CROSS JOIN LATERAL jsonb_array_elements_text(r.members) AS m(name)
-    WHERE a.topic_id = %s AND r.state = 'rejected'
+    WHERE s.id IN (SELECT ours FROM pairs UNION SELECT theirs FROM pairs)
 )
-SELECT ours.id, theirs.id
-FROM ours JOIN theirs ON theirs.name = ours.name AND theirs.id <> ours.id
-WHERE theirs.size * 5 >= ours.size * 4 AND ours.size * 5 >= theirs.size * 4
-GROUP BY ours.id, ours.size, theirs.id, theirs.size, theirs.decided_at
-HAVING count(*) * 5 >= greatest(ours.size, theirs.size) * 4
-ORDER BY ours.id, theirs.decided_at, theirs.id
+SELECT pairs.ours, pairs.theirs
+FROM pairs
+JOIN names AS o ON o.id = pairs.ours
+JOIN names AS r ON r.id = pairs.theirs AND r.name = o.name
+GROUP BY pairs.ours, pairs.theirs, pairs.size, pairs.decided_at
+HAVING count(*) * 5 >= pairs.size * 4
+ORDER BY pairs.ours, pairs.decided_at, pairs.theirs
 """
 """Rejected suggestions of the topic that have at least four of five members in common with one,
 the latest last."""
@@ -61,6 +85,10 @@ class Facts:
     keys_now: list[dict[str, Any]] = field(default_factory=list)
     without_key: int = 0
     rejected_before: Suggestion | None = None
+    model_version: int = 0
+    """That of the model when this was read; it may be older than what is said, never newer."""
+    undo: dict[str, Any] | None = None
+    """What taking the acceptance back would change; None where it is not accepted."""
 
     @property
     def same_as_key(self) -> str:
@@ -81,7 +109,10 @@ def facts_of(
     """Return the facts of suggestions of one analysis by their keys, in a fixed number of
     queries."""
     rows = list(suggestions)
-    facts = {row.pk: Facts() for row in rows}
+    # Before all else: whoever decides by this must not miss what changes while it is read.
+    version = System.objects.values_list("model_version", flat=True).get(pk=analysis.system_id)
+    facts = {row.pk: Facts(model_version=version) for row in rows}
+    _add_undo(analysis, rows, facts)
     for pk, name in _names(analysis, rows).items():
         facts[pk].name = name
     if analysis.topic_id is None or not rows:
@@ -101,10 +132,28 @@ def facts_of(
     return facts
 
 
+def _add_undo(
+    analysis: CorrelationAnalysis, rows: Sequence[Suggestion], facts: Mapping[int, Facts]
+) -> None:
+    """Add what taking each acceptance back would change."""
+    accepted = [row.pk for row in rows if row.state == State.ACCEPTED]
+    if not accepted:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(UNDO, [analysis.system_id, accepted])
+        for pk, given, carrying, with_former, goes in cursor.fetchall():
+            facts[pk].undo = {
+                "publishers": carrying,
+                "get_another": with_former,
+                "left_alone": given - carrying,
+                "key_goes": goes,
+            }
+
+
 def _rejected(topic_id: int, keys: Sequence[int]) -> dict[int, Suggestion]:
     """Return the latest rejected suggestion that says nearly the same, by suggestion."""
     with connection.cursor() as cursor:
-        cursor.execute(REJECTED, [list(keys), topic_id])
+        cursor.execute(REJECTED, [topic_id, list(keys)])
         pairs = dict(cursor.fetchall())
     if not pairs:
         return {}
@@ -155,6 +204,26 @@ def members_in_catalogue(suggestion: Suggestion) -> QuerySet[Publisher]:
     )
     return Publisher.objects.filter(
         system=analysis.system_id, topic=analysis.topic_id, name__in=named
+    )
+
+
+def keys_moved(suggestion: Suggestion, since: int) -> bool:
+    """Return whether a member of the suggestion, as a publisher of the catalogue, or any key of the
+    system was changed after this version of the model."""
+    system = suggestion.analysis.system
+    entries = AuditEntry.objects.filter(system_id=system.public_id, model_version__gt=since)
+    if entries.filter(object_kind="correlation_key", action__in=("update", "delete")).exists():
+        return True
+    named = RawSQL(
+        "SELECT jsonb_array_elements_text(members) FROM correlation_suggestion WHERE id = %s",
+        [suggestion.pk],
+    )
+    given = suggestion.applied.get("publishers", {})
+    return (
+        entries.filter(object_kind="publisher")
+        .annotate(former=KT("before__name"))
+        .filter(Q(object_name__in=named) | Q(former__in=named) | Q(object_id__in=given))
+        .exists()
     )
 
 

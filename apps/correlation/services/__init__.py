@@ -3,7 +3,10 @@
 from typing import Any
 
 from apps.accounts.models import User
-from apps.correlation.services.computation import KIND
+from apps.catalog.models import Topic
+from apps.correlation.models import Source
+from apps.correlation.selectors.measured import MOST_MINUTES
+from apps.correlation.services.computation import KIND, prepare
 from apps.correlation.services.decide import (
     suggestion_accept,
     suggestion_reject,
@@ -21,7 +24,18 @@ __all__ = [
 ]
 
 
-def correlation_request(*, system: System, actor: User | None, **asked: Any) -> Run:
-    """Freeze when a topic's publishers sent and open a run on it; `asked` as `computation.freeze`
-    takes it."""
-    return computation_start(KIND, system=system, actor=actor, **asked)
+def correlation_request(
+    *,
+    system: System,
+    actor: User | None,
+    topic: Topic,
+    source: str = Source.MEASURED,
+    minutes: float = MOST_MINUTES,
+    recording: str = "",
+    **search: Any,
+) -> Run:
+    """Freeze when a topic's publishers sent and open a run on it; `search` as `computation.freeze`
+    takes it. Raises Conflict `not_measured`, ApplicationError that names the field."""
+    # It may take seconds, in which nobody else should wait for the system.
+    prepared = prepare(topic, source=source, minutes=minutes, recording=recording)
+    return computation_start(KIND, system=system, actor=actor, prepared=prepared, **search)

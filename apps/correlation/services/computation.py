@@ -1,17 +1,13 @@
 """Define the search for publishers that burst together as a kind of computation."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
-
-import numpy as np
-from django.utils import timezone
 
 from apps.catalog.models import Topic
 from apps.common.errors import ApplicationError, Conflict
 from apps.correlation.domain.sentences import analysis_sentence, nobody_measured
 from apps.correlation.models import CorrelationAnalysis, Source
-from apps.correlation.selectors.measured import MOST_MINUTES, measured_of
+from apps.correlation.selectors.measured import MOST_MINUTES, Measured, measured_of
 from apps.correlation.selectors.recordings import recording_of
 from apps.correlation.services.store import check_belongs, store_rows
 from apps.runs.models import Run
@@ -34,58 +30,72 @@ KIND = "correlation"
 DEFAULT = Search()
 
 
+def prepare(
+    topic: Topic, *, source: str, minutes: float = MOST_MINUTES, recording: str = ""
+) -> bytes:
+    """Return the snapshot of what agents measured of the topic's publishers in the last minutes, or
+    of which recording is searched.
+
+    It may take seconds, so call it before the system is locked. Raises Conflict `not_measured`,
+    ApplicationError that names the field.
+    """
+    if source == Source.RECORDING:
+        return snapshot_bytes(_recorded(topic, recording))
+    return snapshot_bytes(_measured(topic, minutes, measured_of(topic, minutes=minutes)))
+
+
 def freeze(
     system: System,
     *,
-    topic: Topic,
-    source: str = Source.MEASURED,
-    minutes: float = MOST_MINUTES,
-    recording: str = "",
+    prepared: bytes,
     within_s: float = DEFAULT.within_s,
     least_share: float = DEFAULT.least_share,
     smallest_group: int = DEFAULT.smallest_group,
     note: str = "",
-    until: datetime | None = None,
 ) -> Question:
-    """Freeze what agents measured of the topic's publishers in the last minutes, or which recording
-    is searched. Raises Conflict `not_measured`, ApplicationError that names the field."""
-    if source == Source.RECORDING:
-        snapshot = _recorded(topic, recording)
-    else:
-        snapshot = _measured(topic, minutes, until or timezone.now())
+    """Return the question of a snapshot that `prepare` made."""
     search = Search(within_s=within_s, least_share=least_share, smallest_group=smallest_group)
     return Question(
-        payload=snapshot_bytes(snapshot),
+        payload=prepared,
         method=METHOD,
         parameters=search_to_dict(search),
         note=note,
     )
 
 
-def _measured(topic: Topic, minutes: float, until: datetime) -> CorrelationSnapshot:
-    measured = measured_of(topic, minutes=minutes, until=until)
-    if not measured.times:
+def _measured(topic: Topic, minutes: float, measured: Measured) -> CorrelationSnapshot:
+    since_s, until_s = measured.since_s, measured.until_s
+    if since_s is None or until_s is None:
         raise Conflict(
             "not_measured",
             nobody_measured(
                 topic=topic.name,
                 publishers=measured.publishers,
-                heard=len(measured.heard),
+                heard=measured.heard,
+                wrong_clock=measured.wrong_clock,
+                unreported=measured.unreported,
                 minutes=minutes,
             ),
         )
-    names = tuple(sorted(measured.times))
-    times = [np.asarray(measured.times[name]) for name in names]
-    at_s = np.concatenate(times)
     activity = Activity(
-        names=names,
-        starts=np.cumsum([0, *map(len, times)], dtype=np.int64),
-        at_s=at_s,
-        since_s=float(at_s.min()),
+        names=measured.names,
+        starts=measured.starts,
+        at_s=measured.at_s,
+        since_s=since_s,
         # Clocks of brokers may be ahead of this one.
-        until_s=max(until.timestamp(), float(at_s.max())),
+        until_s=max(measured.until.timestamp(), until_s),
+        messages=measured.sent,
     )
-    return CorrelationSnapshot(topic=topic.name, activity=activity, untimed=measured.untimed)
+    return CorrelationSnapshot(
+        topic=topic.name,
+        topic_id=str(topic.public_id),
+        activity=activity,
+        untimed=measured.untimed,
+        untimed_messages=measured.untimed_messages,
+        wrong_clock=measured.wrong_clock,
+        unreported=measured.unreported,
+        shortened=measured.shortened,
+    )
 
 
 def _recorded(topic: Topic, name: str) -> CorrelationSnapshot:
@@ -95,12 +105,12 @@ def _recorded(topic: Topic, name: str) -> CorrelationSnapshot:
             "recording", f'There is no recording "{name}" in the folder of recordings.'
         )
     as_it_is = Frozen(name=name, size_bytes=recording.bytes, modified_s=recording.modified_s)
-    return CorrelationSnapshot(topic=topic.name, recording=as_it_is)
+    return CorrelationSnapshot(topic=topic.name, topic_id=str(topic.public_id), recording=as_it_is)
 
 
 def job_inputs(run: Run, row: None) -> Mapping[str, Any]:
     """Return where the recording lies; nothing where the moments are frozen themselves. Raises
-    JobFailed where it is not what was asked about any more."""
+    JobFailed where it is not what was frozen any more."""
     frozen = snapshot_from_json(bytes(run.snapshot.payload)).recording
     if frozen is None:
         return {}
@@ -109,7 +119,7 @@ def job_inputs(run: Run, row: None) -> Mapping[str, Any]:
         raise JobFailed(f"The recording {frozen.name} is gone from the folder of recordings.")
     if (recording.bytes, recording.modified_s) != (frozen.size_bytes, frozen.modified_s):
         raise JobFailed(
-            f"The recording {frozen.name} was changed since it was asked about. Ask again."
+            f"The recording {frozen.name} was changed since this run was opened. Search again."
         )
     return {"recording": recording.uri}
 

@@ -22,7 +22,7 @@ from apps.correlation.domain.sentences import (
     undone_sentence,
 )
 from apps.correlation.models import Suggestion
-from apps.correlation.selectors.suggestions import members_in_catalogue
+from apps.correlation.selectors.suggestions import keys_moved, members_in_catalogue
 from apps.systems.models import System
 from apps.systems.services import Given, entities_upsert, entity_delete, one_edit
 from apps.systems.services.save import Children
@@ -61,13 +61,15 @@ def suggestion_accept(
     name: str,
     replace: bool = False,
     note: str = "",
+    model_version: int | None = None,
 ) -> Suggestion:
     """Give the key `name` to the members in the catalogue that have none, and with `replace` to
-    those that have another; the key is made where there is none of this name.
+    those that have another; the key is made where there is none of this name. `model_version`: that
+    of the keys that the person saw.
 
-    Raises Conflict: `decided_already`, `nothing_to_apply`.
+    Raises Conflict: `decided_already`, `changed_meanwhile`, `nothing_to_apply`.
     """
-    with _decision(suggestion, actor, Command.ACCEPT, note) as row:
+    with _decision(suggestion, actor, Command.ACCEPT, note, model_version) as row:
         analysis = row.analysis
         system = analysis.system
         key = CorrelationKey.objects.filter(system=system, name=name).first()
@@ -113,20 +115,33 @@ def suggestion_accept(
     return row
 
 
-def suggestion_reject(*, suggestion: Suggestion, actor: User | None, note: str = "") -> Suggestion:
-    """Reject the suggestion; nothing of the model changes. Raises Conflict `decided_already`."""
-    with _decision(suggestion, actor, Command.REJECT, note) as row:
+def suggestion_reject(
+    *,
+    suggestion: Suggestion,
+    actor: User | None,
+    note: str = "",
+    model_version: int | None = None,
+) -> Suggestion:
+    """Reject the suggestion; nothing of the model changes. Raises Conflict: `decided_already`,
+    `changed_meanwhile`."""
+    with _decision(suggestion, actor, Command.REJECT, note, model_version) as row:
         row.effect = ""
     return row
 
 
-def suggestion_undo(*, suggestion: Suggestion, actor: User | None, note: str = "") -> Suggestion:
+def suggestion_undo(
+    *,
+    suggestion: Suggestion,
+    actor: User | None,
+    note: str = "",
+    model_version: int | None = None,
+) -> Suggestion:
     """Open the suggestion again. Publishers that carry the key of its acceptance still get the one
     before; all others are left alone. The key goes where it was made for them and nobody has it.
 
-    Raises Conflict `not_decided`.
+    Raises Conflict: `not_decided`, `changed_meanwhile`.
     """
-    with _decision(suggestion, actor, Command.UNDO, note) as row:
+    with _decision(suggestion, actor, Command.UNDO, note, model_version) as row:
         row.effect = _take_back(row, actor, note) if row.state == State.ACCEPTED else ""
         row.key_name, row.applied = "", {}
     return row
@@ -147,6 +162,7 @@ def _take_back(row: Suggestion, actor: User | None, note: str) -> str:
     if carrying:
         key_of = {each.name: former.get(before[str(each.public_id)]) for each in carrying}
         _give(system, actor, key_of, None, reason)
+    _inherit(row)
     removed = key is not None and row.applied["made"] and not key.publishers.exists()
     if key is not None and removed:
         entity_delete(
@@ -163,6 +179,36 @@ def _take_back(row: Suggestion, actor: User | None, note: str) -> str:
         deleted=len(before) - len(left),
         removed=removed,
     )
+
+
+def _inherit(row: Suggestion) -> None:
+    """Let later acceptances give back what this one would have given back: the key before to those
+    that they took this one's from, and a key that was made here and that they gave, too."""
+    key, before = row.applied["key"], row.applied["publishers"]
+    later = Suggestion.objects.filter(
+        analysis__system=row.analysis.system_id,
+        state=State.ACCEPTED.value,
+        decided_at__gte=row.decided_at,
+    ).exclude(pk=row.pk)
+    changed = []
+    made = row.applied["made"]
+    for each in later.only("applied", "decided_at").order_by("decided_at", "pk"):
+        theirs = each.applied["publishers"]
+        taken = {
+            publisher: before[publisher]
+            for publisher in theirs.keys() & before.keys()
+            if theirs[publisher] == key
+        }
+        heir = made and each.applied["key"] == key
+        if taken or heir:
+            made = made and not heir
+            each.applied = {
+                **each.applied,
+                "made": heir or each.applied["made"],
+                "publishers": {**theirs, **taken},
+            }
+            changed.append(each)
+    Suggestion.objects.bulk_update(changed, ["applied"], batch_size=100)
 
 
 def _give(
@@ -193,10 +239,14 @@ def _refuse(row: Suggestion) -> NoReturn:
 
 @contextmanager
 def _decision(
-    suggestion: Suggestion, actor: User | None, command: Command, note: str
+    suggestion: Suggestion,
+    actor: User | None,
+    command: Command,
+    note: str,
+    model_version: int | None,
 ) -> Iterator[Suggestion]:
     """Lock the suggestion within one edit of its system, keep what the caller makes of it, and
-    record it. Raises Conflict."""
+    record it. Raises Conflict, also where keys of its members changed since `model_version`."""
     with one_edit():
         analysis = suggestion.analysis
         # As every edit of the model: the system's row first, so that one decision comes after
@@ -216,6 +266,13 @@ def _decision(
         before = {"state": row.state, "key": row.key_name}
         if not SUGGESTIONS.allows(State(row.state), command):
             _refuse(row)
+        now = row.analysis.system.model_version
+        if model_version is not None and model_version < now and keys_moved(row, model_version):
+            raise Conflict(
+                "changed_meanwhile",
+                f"Publishers of {row} or their keys were changed meanwhile; look again at what "
+                f"they carry now, and then {command.value}.",
+            )
         yield row
         row.state = SUGGESTIONS.advance(State(row.state), command).value
         decided = row.state != State.OPEN

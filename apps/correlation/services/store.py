@@ -1,6 +1,7 @@
 """Store the kernel's answer as an analysis with its suggestions."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from apps.catalog.models import Topic
 from apps.correlation.domain.names import proposals
@@ -31,7 +32,7 @@ def check_belongs(run: Run, snapshot: CorrelationSnapshot, answer: CorrelationAn
     if answer.topic != snapshot.topic:
         raise ValueError(f"{run}: answer about {answer.topic}, not {snapshot.topic}")
     if answer.search != search_from_dict(run.parameters):
-        raise ValueError(f"{run}: answer of another search than was asked")
+        raise ValueError(f"{run}: answer of another search")
     suggested = answer.suggested
     if snapshot.activity is not None:
         known = set(snapshot.activity.names)
@@ -62,7 +63,8 @@ def store_rows(
         system=run.system,
         run=run,
         number=next_number(CorrelationAnalysis, run),
-        topic=Topic.objects.filter(system=run.system, name=answer.topic).first(),
+        # By its id: another topic may have its name by now.
+        topic=Topic.objects.filter(system=run.system, public_id=snapshot.topic_id).first(),
         topic_name=answer.topic,
         source=Source.RECORDING if recording else Source.MEASURED,
         recording=recording.name if recording else "",
@@ -75,6 +77,7 @@ def store_rows(
         groups=len(groups),
         note=run_note(run),
         outcome=plain,
+        left_out=None if recording else _left_out(snapshot),
     )
     members = [sorted(group["members"]) for group in groups]
     names = proposals(members, answer.topic)
@@ -95,6 +98,15 @@ def store_rows(
         batch_size=BATCH,
     )
     return analysis
+
+
+def _left_out(snapshot: CorrelationSnapshot) -> dict[str, Any]:
+    """Return what was not searched of what is measured."""
+    return {
+        "wrong_clock": snapshot.wrong_clock,
+        "unreported": snapshot.unreported,
+        "shortened": snapshot.shortened,
+    }
 
 
 def _moment(at_s: float) -> datetime | None:

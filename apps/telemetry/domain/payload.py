@@ -100,10 +100,15 @@ def _publishers(plain: object, path: str) -> dict[str, tuple[int, float | None]]
         if not isinstance(row, list | tuple) or len(row) != 2:
             raise InvalidProblem(where, "must be a list of messages and time")
         messages, at_s = row
-        if isinstance(messages, bool) or not isinstance(messages, int) or not 0 <= messages < 2**53:
+        if not _is_count(messages, 2**53):
             raise InvalidProblem(where, f"must begin with a count, not {str(messages)[:40]!r}")
         reported[name] = messages, None if at_s is None else float(_amount(at_s, where))
     return reported
+
+
+def _is_count(value: object, limit: int) -> bool:
+    """Return whether it is a whole number from zero to below the limit."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
 
 
 def telemetry_checked(plain: object) -> dict[str, Any]:
@@ -134,6 +139,10 @@ def telemetry_checked(plain: object) -> dict[str, Any]:
     }
     if known.get("publishers") is not None:
         sample["publishers"] = _publishers(known["publishers"], "telemetry.publishers")
+    if (left := known.get("publishers_left")) is not None:
+        if not _is_count(left, 2**31):
+            raise InvalidProblem("telemetry.publishers_left", "must be a count")
+        sample["publishers_left"] = left
     suspect = contradiction(sample)
     return {**sample, "suspect": suspect} if suspect else sample
 

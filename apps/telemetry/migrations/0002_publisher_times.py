@@ -23,6 +23,13 @@ class Migration(migrations.Migration):
                 ("at", models.DateTimeField(help_text="When the agent's message was received.")),
                 ("payload", models.BinaryField(help_text="As `domain.publisher_times` packs it.")),
                 (
+                    "unreported",
+                    models.PositiveIntegerField(
+                        help_text="Further publishers' connections of the broker, of which agents "
+                        "report nothing."
+                    ),
+                ),
+                (
                     "broker",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,

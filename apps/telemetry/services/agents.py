@@ -366,14 +366,16 @@ def agent_report(
         numbered = {} if sequence is None else {"report_sequence": sequence}
         changed = bool(newer.update(**seen, **numbered)) and observed != agent.observed
     if telemetry is not None:
-        sample = {name: part for name, part in telemetry.items() if name != "publishers"}
+        apart = ("publishers", "publishers_left")
+        sample = {name: part for name, part in telemetry.items() if name not in apart}
         Sample.objects.create(broker_id=agent.broker_id, at=now, payload=sample)
-        if telemetry.get("publishers"):
+        if telemetry.get("publishers") or telemetry.get("publishers_left"):
             # Apart from the sample, which pages and rules read much more often.
             PublisherTimes.objects.create(
                 broker_id=agent.broker_id,
                 at=now,
-                payload=pack(telemetry["publishers"], received_s=now.timestamp()),
+                payload=pack(telemetry.get("publishers", {}), received_s=now.timestamp()),
+                unreported=telemetry.get("publishers_left", 0),
             )
         losses_keep(agent=agent, telemetry=telemetry, now=now)
         publish_seldom(

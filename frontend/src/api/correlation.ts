@@ -82,31 +82,35 @@ export const publisherTimesQuery = (topic: string) =>
 export const analyse = (body: AnalysisRequest): Promise<Schemas["Run"]> =>
   take(client.POST("/api/v1/correlation-analyses", { params: { header: idempotencyKey() }, body }));
 
+/** What every decision sends: a key under which a repeat of it is harmless, and the version of the
+ * model that was seen, so that it is refused where keys of the publishers changed since. */
+export type Decided = { once: string; note: string; model_version: number };
+
 /** Members in the catalogue get the key: those without one, or with `replace` all of them. */
 export const acceptSuggestion = (
   id: string,
-  body: { name: string; replace: boolean; note: string },
+  { once, ...body }: Decided & { name: string; replace: boolean },
 ): Promise<Suggestion> =>
   take(
     client.POST("/api/v1/correlation-suggestions/{id}/accept", {
-      params: { path: { id } },
+      params: { path: { id }, header: { "Idempotency-Key": once } },
       body,
     }),
   );
 
-export const rejectSuggestion = (id: string, note: string): Promise<Suggestion> =>
+export const rejectSuggestion = (id: string, { once, ...body }: Decided): Promise<Suggestion> =>
   take(
     client.POST("/api/v1/correlation-suggestions/{id}/reject", {
-      params: { path: { id } },
-      body: { note },
+      params: { path: { id }, header: { "Idempotency-Key": once } },
+      body,
     }),
   );
 
 /** Takes an acceptance back, or opens what was rejected. */
-export const undoSuggestion = (id: string, note: string): Promise<Suggestion> =>
+export const undoSuggestion = (id: string, { once, ...body }: Decided): Promise<Suggestion> =>
   take(
     client.POST("/api/v1/correlation-suggestions/{id}/undo", {
-      params: { path: { id } },
-      body: { note },
+      params: { path: { id }, header: { "Idempotency-Key": once } },
+      body,
     }),
   );

@@ -4459,6 +4459,8 @@ export interface components {
              * @default
              */
             note: string;
+            /** @description As the suggestion was read with: where keys of its publishers were changed since, the command is refused. */
+            model_version?: number | null;
             /** @description A correlation key; made where there is none yet. */
             name: string;
             /**
@@ -5957,6 +5959,8 @@ export interface components {
                 [key: string]: unknown;
             };
             readonly outcome: components["schemas"]["CorrelationOutcome"];
+            /** @description Null: a recording was searched. */
+            readonly left_out: components["schemas"]["LeftOut"] | null;
             /** @description Suggestions to be decided. */
             readonly open: number;
             /** @description Suggestions that became keys. */
@@ -6153,6 +6157,8 @@ export interface components {
              * @default
              */
             note: string;
+            /** @description As the suggestion was read with: where keys of its publishers were changed since, the command is refused. */
+            model_version?: number | null;
         };
         /**
          * @description - `best_effort`: A message may be lost.
@@ -7275,6 +7281,15 @@ export interface components {
             /** Format: date-time */
             readonly at: string;
             readonly stale: boolean;
+        };
+        /** @description What was not searched of what agents measured. */
+        LeftOut: {
+            /** @description Publishers without a moment, because their brokers' clocks are wrong by minutes. */
+            wrong_clock: number;
+            /** @description Connections of publishers, of any topic, of which agents report nothing, because their brokers have more than 5,000. */
+            unreported: number;
+            /** @description Whether the oldest reports were left out because there are too many. */
+            shortened: boolean;
         };
         /**
          * @description - `band`: Smaller than the policy's band.
@@ -10417,6 +10432,12 @@ export interface components {
             heard: number;
             /** @description Those with moments that can be told apart. */
             timed: number;
+            /** @description Those without, because the clocks of their brokers are wrong by minutes. */
+            wrong_clock: number;
+            /** @description Connections of publishers, of any topic, of which agents report nothing, because their brokers have more than 5,000. */
+            unreported: number;
+            /** @description Whether there are older reports that were not read for this answer. */
+            shortened: boolean;
             /**
              * Format: date-time
              * @description The first moment; null: none.
@@ -11598,6 +11619,10 @@ export interface components {
             readonly same_as_key: string;
             /** @description The latest rejected suggestion of the topic that has at least four of five members in common with this one; null: none, or this one is decided. */
             readonly rejected_before: components["schemas"]["RejectedBefore"] | null;
+            /** @description Of the model when this was read; commands may name it. */
+            readonly model_version: number;
+            /** @description What taking the acceptance back would change; null: it is not accepted. */
+            readonly undo: components["schemas"]["Undo"] | null;
             readonly allowed_commands: components["schemas"]["SuggestionCommandEnum"][];
         };
         /**
@@ -12197,6 +12222,17 @@ export interface components {
              * @description Least time between two firings.
              */
             cooldown_s?: number;
+        };
+        /** @description What taking an acceptance back would change. */
+        Undo: {
+            /** @description Those that got the key and carry it still; they lose it. */
+            publishers: number;
+            /** @description How many of these get back another key; the rest has none. */
+            get_another: number;
+            /** @description Those that got the key and carry another or none by now, or were deleted. */
+            left_alone: number;
+            /** @description Whether the key is deleted: it was made for them, and nobody else carries it. */
+            key_goes: boolean;
         };
         /**
          * @description - `msg/s`: Messages per second.
@@ -15932,7 +15968,10 @@ export interface operations {
     correlation_suggestions_accept_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -15965,6 +16004,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -15980,7 +16020,10 @@ export interface operations {
     correlation_suggestions_reject_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -16013,6 +16056,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -16028,7 +16072,10 @@ export interface operations {
     correlation_suggestions_undo_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -16061,6 +16108,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {

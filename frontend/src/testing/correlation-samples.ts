@@ -68,6 +68,7 @@ export const analysisDetail = (change: Partial<AnalysisDetail> = {}): AnalysisDe
   model_version: 42,
   parameters: {},
   outcome: outcome(),
+  left_out: { wrong_clock: 0, unreported: 0, shortened: false },
   open: 2,
   accepted: 0,
   rejected: 0,
@@ -108,6 +109,8 @@ export const suggestion = (change: Partial<Suggestion> = {}): Suggestion => ({
   without_key: 26,
   same_as_key: "",
   rejected_before: null,
+  model_version: 42,
+  undo: null,
   allowed_commands: ["accept", "reject"],
   ...change,
 });
@@ -135,5 +138,8 @@ export const publisherTimes = (change: Partial<PublisherTimes> = {}): PublisherT
   since: "2026-03-18T14:02:00Z",
   until: "2026-03-18T14:32:00Z",
   messages: 1234,
+  wrong_clock: 0,
+  unreported: 0,
+  shortened: false,
   ...change,
 });

@@ -1,4 +1,4 @@
-"""Analyses and suggestions over the API: asked for, listed, read, decided."""
+"""Analyses and suggestions over the API: started, listed, read, decided."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_an_analysis_is_asked_for(api: Any, bay: Bay) -> None:
     [
         ({"minutes": 31}, "minutes"),
         ({"minutes": 0.5}, "minutes"),
-        ({"within_s": 0}, "within_s"),
+        ({"within_s": 0.00009}, "within_s"),
         ({"least_share": 0.1}, "least_share"),
         ({"smallest_group": 1}, "smallest_group"),
         ({"source": "guess"}, "source"),
@@ -194,6 +194,46 @@ def test_a_suggestion_is_decided_over_the_api(api: Any, bay: Bay) -> None:
     assert bay.keys() == {"quay-1": "old"}
 
 
+def test_a_decision_that_is_sent_again_is_answered_as_before(api: Any, bay: Bay) -> None:
+    (quay,) = suggested(bay, QUAY)
+    bodies = {"accept": {"name": "quay"}, "undo": {}, "reject": {"note": "No"}}
+    for what, body in bodies.items():
+        address = f"{SUGGESTIONS}/{quay.public_id}/{what}"
+        first, again = (
+            api.post(address, body, format="json", headers={"Idempotency-Key": what})
+            for _ in range(2)
+        )
+        assert (first.status_code, again.status_code) == (200, 200), again.content
+        assert again.json() == first.json()
+        assert again.headers["Idempotency-Replayed"] == "true"
+
+
+def test_a_decision_may_name_the_version_that_was_seen(api: Any, bay: Bay) -> None:
+    quay, pier = suggested(bay, QUAY, [*PIER, "quay-2"])
+    first, second = listed(api, quay)
+    assert first["model_version"] == second["model_version"] == bay.version()
+    seen = first["model_version"]
+    assert command(api, pier, "accept", name="pier", model_version=seen).status_code == 200
+    refused = command(api, quay, "accept", name="quay", model_version=seen)
+    assert (refused.status_code, refused.json()["code"]) == (409, "changed_meanwhile")
+    now = listed(api, quay)[0]["model_version"]
+    assert command(api, quay, "accept", name="quay", model_version=now).status_code == 200
+
+
+def test_an_accepted_suggestion_says_what_undoing_it_changes(api: Any, bay: Bay) -> None:
+    (quay,) = suggested(bay, QUAY)
+    assert listed(api, quay)[0]["undo"] is None
+    command(api, quay, "accept", name="quay", replace=True)
+    undo = listed(api, quay)[0]["undo"]
+    assert undo == {"publishers": 4, "get_another": 1, "left_alone": 0, "key_goes": True}
+    Publisher.objects.filter(name="quay-2").update(correlation_key=bay.old)
+    Publisher.objects.filter(name="quay-3").delete()
+    key = CorrelationKey.objects.get(name="quay")
+    Publisher.objects.filter(name="pier-1").update(correlation_key=key)
+    undo = listed(api, quay)[0]["undo"]
+    assert undo == {"publishers": 2, "get_another": 1, "left_alone": 2, "key_goes": False}
+
+
 @pytest.mark.parametrize("name", ["", "   ", "a\nb", "x" * 201, None])
 def test_a_name_that_no_key_can_have_is_refused(api: Any, bay: Bay, name: Any) -> None:
     (quay,) = suggested(bay, QUAY)
@@ -226,8 +266,8 @@ def test_members_are_paged_and_searched(api: Any, bay: Bay) -> None:
     assert [row["publisher"] for row in second["results"]] == ["quay-4", "stranger"]
     assert second["next"] is None
     assert api.get(second["previous"]).json()["results"] == first["results"]
-    found = api.get(address, {"search": "zoo"}).json()
-    assert (found["count"], found["results"][0]["publisher"]) == (1, "Zoo-1")
+    matching = api.get(address, {"search": "zoo"}).json()
+    assert (matching["count"], matching["results"][0]["publisher"]) == (1, "Zoo-1")
     assert api.get(address, {"cursor": "nonsense"}).status_code == 404
 
 
@@ -245,6 +285,9 @@ def test_the_page_of_a_topic_says_how_much_is_measured(api: Any, bay: Bay) -> No
         "since": None,
         "until": None,
         "messages": 0,
+        "wrong_clock": 0,
+        "unreported": 0,
+        "shortened": False,
     }
     heard(bay, ["quay-1", "quay-2", "stranger"], **{"quay-3": 2})
     row = api.get(address).json()

@@ -12,17 +12,19 @@ from apps.audit.models import AuditEntry
 from apps.catalog.models import CorrelationKey, Publisher, Topic
 from apps.common.errors import ApplicationError, Conflict
 from apps.correlation.models import Suggestion
+from apps.correlation.selectors.suggestions import keys_moved
 from apps.correlation.services import suggestion_accept, suggestion_reject, suggestion_undo
+from apps.systems.services import entity_update
 from tests.at_once import at_once
 from tests.conftest import client_of
 from tests.factories import make_user
-from tests.factories.bay import QUAY, Bay, make_bay, suggested
+from tests.factories.bay import PIER, QUAY, Bay, make_bay, suggested
 
 pytestmark = pytest.mark.django_db
 
 
-def accept(suggestion: Suggestion, name: str = "quay", **asked: Any) -> Suggestion:
-    return suggestion_accept(**{"suggestion": suggestion, "actor": None, "name": name, **asked})
+def accept(suggestion: Suggestion, name: str = "quay", **values: Any) -> Suggestion:
+    return suggestion_accept(**{"suggestion": suggestion, "actor": None, "name": name, **values})
 
 
 def test_accepting_gives_a_new_key_to_those_without_one_as_one_edit(bay: Bay, admin: User) -> None:
@@ -92,6 +94,67 @@ def test_undoing_leaves_alone_what_others_have_edited_since(bay: Bay) -> None:
         "2 publishers lost quay again. 1 of them has no key now: the one before was deleted. "
         "2 were left alone: 1 carries another key or none by now, 1 was deleted."
     )
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0, 2, 1), (1, 2, 0), (2, 0, 1)])
+def test_acceptances_are_undone_in_any_order(bay: Bay, order: tuple[int, ...]) -> None:
+    """Whoever undoes the earlier first leaves its keys to the later, which gives them back."""
+    Publisher.objects.filter(topic=bay.topic, name__startswith="quay").update(
+        correlation_key=bay.old
+    )
+    before = bay.keys()
+    made = []
+    for name in "ABC"[: len(order)]:
+        (suggestion,) = suggested(bay, QUAY if name != "C" else QUAY[:2])
+        made.append(accept(suggestion, name, replace=True))
+    for number in order:
+        suggestion_undo(suggestion=made[number], actor=None)
+    assert bay.keys() == before
+    assert list(CorrelationKey.objects.values_list("name", flat=True)) == ["old"]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_key_that_two_acceptances_gave_goes_with_the_last(bay: Bay, first: int) -> None:
+    made = [accept(each, "dock") for each in suggested(bay, QUAY[1:], PIER)]
+    suggestion_undo(suggestion=made[first], actor=None)
+    assert len(bay.keys()) == 1 + made[1 - first].size
+    suggestion_undo(suggestion=made[1 - first], actor=None)
+    assert bay.keys() == {"quay-1": "old"}
+    assert list(CorrelationKey.objects.values_list("name", flat=True)) == ["old"]
+
+
+def _give_key(bay: Bay, name: str) -> None:
+    row = bay.publisher(name)
+    entity_update(
+        instance=row,
+        actor=None,
+        expected_version=row.version,
+        values={"correlation_key": bay.old},
+    )
+
+
+@pytest.mark.parametrize("command", [accept, suggestion_reject, suggestion_undo])
+def test_who_decides_by_keys_that_moved_is_refused(bay: Bay, command: Any) -> None:
+    (suggestion,) = suggested(bay, QUAY)
+    if command is suggestion_undo:
+        accept(suggestion)
+    seen = bay.version()
+    _give_key(bay, "pier-1")
+    given = {"suggestion": suggestion, "actor": None, "model_version": seen}
+    assert not keys_moved(Suggestion.objects.get(pk=suggestion.pk), seen)
+    _give_key(bay, "quay-2")
+    keys = bay.keys()
+    with pytest.raises(Conflict, match="look again") as refusal:
+        command(**given)
+    assert (refusal.value.code, bay.keys()) == ("changed_meanwhile", keys)
+    seen = bay.version()
+    quay = bay.publisher("quay-3")
+    entity_update(
+        instance=quay, actor=None, expected_version=quay.version, values={"name": "renamed"}
+    )
+    with pytest.raises(Conflict, match="look again"):
+        command(**{**given, "model_version": seen})
+    assert command(**{**given, "model_version": bay.version()}).pk == suggestion.pk
 
 
 def test_undoing_after_the_key_was_renamed_still_finds_it(bay: Bay) -> None:

@@ -97,6 +97,18 @@ describe("what was found", () => {
     expect(screen.getByText("Judged")).toBeInTheDocument();
   });
 
+  it("says what was not searched of what is measured", async () => {
+    const left_out = { wrong_clock: 1, unreported: 95_000, shortened: true };
+    open([], { [`GET ${AT}`]: ok({ ...ONE, left_out }) });
+    expect(
+      await screen.findByText(/1 publisher is at brokers whose clocks are wrong/),
+    ).toBeVisible();
+    expect(
+      screen.getByText(/agents report 5,000 publishers at most: 95,000 connections/),
+    ).toBeVisible();
+    expect(screen.getByText(/the oldest were left out/)).toBeVisible();
+  });
+
   it("lists one state at a time", async () => {
     const { asked, user } = open([suggestion()]);
     await user.click(await screen.findByRole("button", { name: "Open 2" }));
@@ -119,7 +131,7 @@ describe("accepting", () => {
     await user.click(asks.getByRole("button", { name: "Accept" }));
     await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
     expect(asked.find(({ method }) => method === "POST")?.body).toEqual({
-      ...{ name: "quay-3", replace: false, note: "One shelf" },
+      ...{ name: "quay-3", replace: false, note: "One shelf", model_version: 42 },
     });
     expect(screen.getByText("Accepted suggestion 1")).toBeInTheDocument();
     expect(screen.getByText(accepted.effect)).toBeInTheDocument();
@@ -149,7 +161,7 @@ describe("accepting", () => {
     await user.click(asks.getByRole("button", { name: "Accept" }));
     await waitFor(() =>
       expect(asked.find(({ method }) => method === "POST")?.body).toEqual({
-        ...{ name: "dock", replace: true, note: "" },
+        ...{ name: "dock", replace: true, note: "", model_version: 42 },
       }),
     );
   });
@@ -168,6 +180,26 @@ describe("accepting", () => {
     expect(await asks.findByRole("alert")).toHaveTextContent("The name is refused.");
     await user.click(asks.getByRole("button", { name: "Cancel" }));
     expect(await event.findByText("A key has at most 200 letters.")).toBeInTheDocument();
+  });
+
+  it("is answered as before where the answer was lost and it is given again", async () => {
+    const first = suggestion();
+    const sent: (string | null)[] = [];
+    const { user } = open([first], {
+      [`POST ${OF(first.id, "accept")}`]: ({ headers }: { headers: Headers }) => {
+        sent.push(headers.get("Idempotency-Key"));
+        return sent.length === 1 ? problem(502, "lost", "No answer came.") : ok(first);
+      },
+    });
+    const event = await row(/51 publishers/);
+    await user.click(event.getByRole("button", { name: "Accept" }));
+    const asks = await dialog("Accept suggestion 1");
+    await user.click(asks.getByRole("button", { name: "Accept" }));
+    expect(await asks.findByRole("alert")).toHaveTextContent("No answer came.");
+    await user.click(asks.getByRole("button", { name: "Accept" }));
+    await waitFor(() => expect(sent).toHaveLength(2));
+    expect(sent[0]).toBeTruthy();
+    expect(sent[1]).toBe(sent[0]);
   });
 
   it("says so where somebody else was first, and shows that decision", async () => {
@@ -240,7 +272,9 @@ describe("other decisions", () => {
     await user.type(asks.getByRole("textbox", { name: /Note/ }), "Chance");
     await user.click(asks.getByRole("button", { name: "Reject" }));
     await waitFor(() =>
-      expect(asked.find(({ method }) => method === "POST")?.body).toEqual({ note: "Chance" }),
+      expect(asked.find(({ method }) => method === "POST")?.body).toEqual({
+        ...{ note: "Chance", model_version: 42 },
+      }),
     );
   });
 
@@ -249,6 +283,7 @@ describe("other decisions", () => {
       ...{ state: "accepted", key_name: "quay-3", decided_by: "Ines Moreau", note: "One shelf" },
       ...{ decided_at: "2026-03-18T14:40:00Z", allowed_commands: ["undo"] },
       effect: "26 publishers got quay-3, which was made for them.",
+      undo: { publishers: 24, get_another: 3, left_alone: 2, key_goes: true },
     });
     const { asked, user } = open([first], { [`POST ${OF(first.id, "undo")}`]: ok(suggestion()) });
     const event = await row(/51 publishers/);
@@ -262,7 +297,9 @@ describe("other decisions", () => {
     expect(event.queryByRole("button", { name: "Accept" })).toBeNull();
     await user.click(event.getByRole("button", { name: "Undo" }));
     const asks = await dialog("Undo the decision on suggestion 1");
-    expect(asks.getByText(/get back the key that they had before/)).toBeInTheDocument();
+    expect(asks.getByText("24 publishers lose").closest("p")).toHaveTextContent(
+      "24 publishers lose quay-3 again: 3 get back another key, 21 have none then. 2 others who got it carry it no more and stay as they are. quay-3 is deleted: nobody else carries it.",
+    );
     await user.click(asks.getByRole("button", { name: "Undo" }));
     await waitFor(() =>
       expect(asked.find(({ method }) => method === "POST")?.path).toBe(OF(first.id, "undo")),

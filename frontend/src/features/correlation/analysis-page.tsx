@@ -145,7 +145,7 @@ function AnalysisView({ analysis }: { analysis: AnalysisDetail }) {
       />
       <div className="main">
         <FigureStrip figures={figuresOf(analysis)} />
-        <JudgedPanel outcome={analysis.outcome} />
+        <JudgedPanel analysis={analysis} />
         <SuggestionsPanel analysis={analysis} />
       </div>
     </>

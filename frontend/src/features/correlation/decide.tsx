@@ -1,6 +1,6 @@
 /** What becomes of a suggestion: its key's name, accept, reject, undo; each says first what it changes. */
 import { useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useRef, useState } from "react";
 
 import { changeOf, keyList, type Change } from "./words";
 
@@ -8,6 +8,7 @@ import {
   acceptSuggestion,
   rejectSuggestion,
   undoSuggestion,
+  type Decided,
   type Suggestion,
 } from "@/api/correlation";
 import { keys } from "@/api/query-keys";
@@ -24,15 +25,27 @@ const loses = (publishers: number) => (publishers === 1 ? "loses" : "lose");
 const keeps = (publishers: number) => (publishers === 1 ? "keeps" : "keep");
 
 /** Gives the command, and makes fresh what it changes; what refuses it is what the page should show. */
-function useDecision() {
+function useDecision({ model_version }: Suggestion) {
   const queries = useQueryClient();
-  return async (decide: Promise<Suggestion>, done: string) => {
+  // Who gives the same command again after an answer was lost gets that answer.
+  const keyOf = useRef(new Map<string, string>());
+  return async <Body extends { note: string }>(
+    decide: (body: Body & Decided) => Promise<Suggestion>,
+    wanted: Body,
+    done: string,
+  ) => {
+    const body = { ...wanted, model_version };
+    const text = JSON.stringify(body);
+    const once = keyOf.current.get(text) ?? crypto.randomUUID();
+    keyOf.current.set(text, once);
     try {
-      const { effect } = await decide;
+      const { effect } = await decide({ ...body, once });
+      keyOf.current.clear();
       tell(done, effect);
     } catch (error) {
+      const { code } = problemOf(error);
       // Fresh answers take the dialog away with what it says.
-      if (problemOf(error).code === "decided_already") tellFailure("Nothing was changed", error);
+      if (code === "decided_already") tellFailure("Nothing was changed", error);
       throw error;
     } finally {
       await Promise.all(
@@ -84,7 +97,7 @@ function WhatChanges({
 
 /** Name and commands of a suggestion that nobody has decided. */
 export function Decide({ suggestion }: { suggestion: Suggestion }) {
-  const decide = useDecision();
+  const decide = useDecision(suggestion);
   // Until somebody types, it is the name that is free now.
   const [typed, setTyped] = useState<string | null>(null);
   const [replace, setReplace] = useState(false);
@@ -102,7 +115,11 @@ export function Decide({ suggestion }: { suggestion: Suggestion }) {
   const accept = async (note: string) => {
     setErrors([]);
     try {
-      await decide(acceptSuggestion(id, { name, replace, note }), `Accepted suggestion ${number}`);
+      await decide(
+        (body: Decided & { name: string; replace: boolean }) => acceptSuggestion(id, body),
+        { name, replace, note },
+        `Accepted suggestion ${number}`,
+      );
     } catch (error) {
       setErrors(complaintsOf(error));
       throw error;
@@ -174,7 +191,13 @@ export function Decide({ suggestion }: { suggestion: Suggestion }) {
         reasonLabel="Note"
         open={asking === "reject"}
         onClose={close}
-        run={(note) => decide(rejectSuggestion(id, note), `Rejected suggestion ${number}`)}
+        run={(note) =>
+          decide(
+            (body: Decided) => rejectSuggestion(id, body),
+            { note },
+            `Rejected suggestion ${number}`,
+          )
+        }
       >
         <p>
           No key changes. Where a later analysis finds nearly the same publishers, it says that this
@@ -187,9 +210,9 @@ export function Decide({ suggestion }: { suggestion: Suggestion }) {
 
 /** Takes a decision back. */
 export function UndoCommand({ suggestion }: { suggestion: Suggestion }) {
-  const decide = useDecision();
+  const decide = useDecision(suggestion);
   const [asking, setAsking] = useState(false);
-  const { id, number, state, key_name: key, allowed_commands: allowed } = suggestion;
+  const { id, number, state, key_name: key, undo, allowed_commands: allowed } = suggestion;
   if (!allowed.includes("undo")) return null;
   return (
     <>
@@ -204,13 +227,26 @@ export function UndoCommand({ suggestion }: { suggestion: Suggestion }) {
         reasonLabel="Note"
         open={asking}
         onClose={() => setAsking(false)}
-        run={(note) => decide(undoSuggestion(id, note), `Suggestion ${number} is open again`)}
+        run={(note) =>
+          decide(
+            (body: Decided) => undoSuggestion(id, body),
+            { note },
+            `Suggestion ${number} is open again`,
+          )
+        }
       >
-        {state === "accepted" ? (
+        {undo !== null ? (
           <p>
-            Publishers who got {key} and still carry it get back the key that they had before, or
-            none. {key} itself goes if this acceptance made it and nobody else carries it. The
-            suggestion is open again.
+            <b>{countText(undo.publishers, "publisher loses", "publishers lose")}</b> {key} again
+            {undo.publishers > 0
+              ? `: ${fixed(undo.get_another)} get back another key, ${fixed(undo.publishers - undo.get_another)} have none then`
+              : ""}
+            .
+            {undo.left_alone > 0
+              ? ` ${countText(undo.left_alone, "other")} who got it carry it no more and stay as they are.`
+              : ""}
+            {undo.key_goes ? ` ${key} is deleted: nobody else carries it.` : ""} The suggestion is
+            open again.
           </p>
         ) : (
           <p>No key changes. The suggestion is open again.</p>

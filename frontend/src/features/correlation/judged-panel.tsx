@@ -3,16 +3,16 @@ import { useState } from "react";
 
 import { leftOutTexts, periodText } from "./words";
 
-import type { AnalysisOutcome } from "@/api/correlation";
+import type { AnalysisDetail } from "@/api/correlation";
 import { Panel } from "@/components/ui/panel";
 import { fixed } from "@/lib/numbers";
 
 const SHOWN = 3;
 
-export function JudgedPanel({ outcome }: { outcome: AnalysisOutcome }) {
+export function JudgedPanel({ analysis }: { analysis: AnalysisDetail }) {
   const [all, setAll] = useState(false);
-  const { periods } = outcome;
-  const left = leftOutTexts(outcome);
+  const { periods } = analysis.outcome;
+  const left = leftOutTexts(analysis.outcome, analysis.left_out);
   if (left.length === 0 && periods.length === 0) return null;
   return (
     <Panel

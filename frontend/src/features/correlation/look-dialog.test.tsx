@@ -69,7 +69,9 @@ describe("the dialog", () => {
     const form = await dialog();
     expect(
       await form.findByText(/38 of 40 publishers heard, 30 with moments that can be told apart/),
-    ).toHaveTextContent(/since 14:02, 18 Mar UTC: 1,234 messages\. The other 8 send too often/);
+    ).toHaveTextContent(
+      /since 14:02, 18 Mar UTC: 1,234 messages\. 8 others send too often for that\./,
+    );
     const within_ms = form.getByRole("textbox", { name: "Together within" });
     await user.clear(within_ms);
     await user.type(within_ms, "20.5");

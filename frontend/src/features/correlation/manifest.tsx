@@ -36,6 +36,8 @@ export const manifest: Manifest = {
     correlation: () => ({ atOnce: [keys.correlation.all] }),
     // One is accepted, rejected or open again.
     suggestion: () => ({ atOnce: [keys.correlation.all] }),
+    // Somebody edited the model: publishers may carry other keys.
+    system: () => ({ paced: [keys.correlation.all] }),
   },
   computations: [
     {

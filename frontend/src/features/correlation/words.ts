@@ -1,5 +1,11 @@
 /** What was found, in sentences: every number with its unit, nothing claimed that was not counted. */
-import type { Analysis, AnalysisOutcome, Period, Suggestion } from "@/api/correlation";
+import type {
+  Analysis,
+  AnalysisDetail,
+  AnalysisOutcome,
+  Period,
+  Suggestion,
+} from "@/api/correlation";
 import { countText, decimalsFor, fixed, percentText, significant } from "@/lib/numbers";
 
 /** A length of time in the digits that it has: "60 s", "12 ms", "0.3 ms" is "300 \u00b5s". */
@@ -70,7 +76,11 @@ export function periodText({ period_s: period, publishers, grouped }: Period): s
 }
 
 /** Who was not judged, and why; empty where all were. */
-export function leftOutTexts({ too_few: few, untimed }: AnalysisOutcome): string[] {
+export function leftOutTexts(
+  { too_few: few, untimed }: AnalysisOutcome,
+  left: AnalysisDetail["left_out"],
+): string[] {
+  const { wrong_clock: clocks = 0, unreported = 0, shortened = false } = left ?? {};
   return [
     ...(few > 0
       ? [
@@ -81,6 +91,19 @@ export function leftOutTexts({ too_few: few, untimed }: AnalysisOutcome): string
       ? [
           `${countText(untimed, "publisher")} sent too often for single moments to be told apart: not judged.`,
         ]
+      : []),
+    ...(clocks > 0
+      ? [
+          `${countText(clocks, "publisher is", "publishers are")} at brokers whose clocks are wrong by more than 10 min: not judged. Set these clocks (NTP).`,
+        ]
+      : []),
+    ...(unreported > 0
+      ? [
+          `Of a broker with more, agents report 5,000 publishers at most: ${countText(unreported, "connection")} of publishers, of any topic, ${unreported === 1 ? "was" : "were"} left out.`,
+        ]
+      : []),
+    ...(shortened
+      ? ["There were more reports than a search takes: the oldest were left out."]
       : []),
   ];
 }
