@@ -18,7 +18,7 @@ function isNear(sorted: readonly number[], at: number, within_s: number): boolea
 }
 
 /** Seconds since the example began. A burst is a moment of the leader, who is the first row, at which at
- * least half of the rows sent; a moment is part of it within `within_s`. */
+ * least half of the rows, and another one, sent; a moment is part of it within `within_s`. */
 export function rasterOf({ since_s: since, rows }: Example, within_s: number): Raster {
   const timed = rows.map(({ publisher, at_s: times }) => ({
     publisher,
@@ -26,9 +26,10 @@ export function rasterOf({ since_s: since, rows }: Example, within_s: number): R
   }));
   // Times of day in seconds leave less than a microsecond: what is on the border is inside.
   const reach = within_s + 1e-6;
-  const bursts = (timed[0]?.times ?? []).filter(
-    (at) => timed.filter(({ times }) => isNear(times, at, reach)).length * 2 >= timed.length,
-  );
+  const bursts = (timed[0]?.times ?? []).filter((at) => {
+    const sent = timed.filter(({ times }) => isNear(times, at, reach)).length;
+    return sent > 1 && sent * 2 >= timed.length;
+  });
   return {
     bursts,
     rows: timed.map(({ publisher, times }) => ({
