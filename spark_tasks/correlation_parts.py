@@ -140,7 +140,7 @@ class Parts:
             write_columns(f"{self.folder}/{PERIOD}-members-{number}", columns)
             beats = {
                 name: np.array([getattr(group, name) for group in some])
-                for name in ("leader", "period_s", "phase_s")
+                for name in ("leader", "period_s", "phase_s", "bystanders")
             }
             write_columns(f"{self.folder}/beats-{number}", beats)
             numbers.append(number)
@@ -320,6 +320,7 @@ class Parts:
                 leader=int(beats["leader"][at]),
                 period_s=float(beats["period_s"][at]),
                 phase_s=float(beats["phase_s"][at]),
+                bystanders=float(beats["bystanders"][at]),
             )
             group = period_group(
                 beat,

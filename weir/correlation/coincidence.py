@@ -12,9 +12,17 @@ window T say nothing; near its ends, pairs that cannot be are left out.
 
 Matches that follow each other by multiples of half their median or least distance, more than
 chance would have, are what two combs give that nobody recognised (too few cycles, or a clock that
-wanders): together they count as one, beside as many as chance would put there. At least `FEWEST`
-must be left, and the Poisson tail of what is left must lie below half of `false_groups` over the
-number of pairs among all publishers; the other half is left to periods.
+wanders): together they count as one, beside as many as chance would put there.
+
+Two publishers that run one sequence (a boot, retries, a job of some messages) have all of it
+together once they begin it together: one coincidence, however many matches. So matches are cut into
+episodes, each of which counts once: the first match begins one, and so does the first that comes
+more than `EPISODE_S` after the begin of the last. Episodes are shorter where chance alone would
+give one match in ten of them, as they could not tell a group from chance then, and at most a tenth
+of the window.
+
+At least `FEWEST` must be left, and the Poisson tail of what is left must lie below half of
+`false_groups` over the number of pairs among all publishers; the other half is left to periods.
 """
 
 from __future__ import annotations
@@ -50,7 +58,17 @@ COMB = math.log(1000.0)
 (Chernoff)."""
 
 FEWEST = 4
-"""Matches that are more than a comb, at least: any three may lie on one."""
+"""Matches that are more than a comb, at least: any three may lie on one. A sequence that is shorter
+than three episodes has never so many."""
+
+EPISODE_S = 60.0
+"""Matches of so many seconds may be one coincidence of two equal sequences."""
+
+EPISODES = 10.0
+"""Of a window, at least."""
+
+BY_CHANCE = 0.1
+"""Matches that chance gives an episode, at most."""
 
 ROUNDING = 1e-9
 """A share of exactly the least one is enough, whatever its last digit."""
@@ -121,15 +139,36 @@ def beside_comb(distances: Any, half: float, within: float, trivial: int) -> int
 
 
 @compiled
-def evidence_of(one: Any, places: Any, count: int, within: float) -> int:
-    """Return how many of the matches no comb explains."""
+def episodes_of(one: Any, places: Any, count: int, length: float) -> int:
+    """Return how many episodes of this length the matches make."""
+    episodes, begins = 0, -math.inf
+    for at in range(count):
+        time = one[places[at, 0]]
+        if time - begins > length:
+            episodes, begins = episodes + 1, time
+    return episodes
+
+
+@compiled
+def evidence_of(
+    one: Any, places: Any, count: int, within: float, chance: float, duration: float
+) -> int:
+    """Return how many of the matches are coincidences of their own: no comb and no sequence that
+    both publishers run explains them."""
     if count < FEWEST:
         return 1
+    length = min(EPISODE_S, duration / EPISODES)
+    if chance > 0.0:
+        length = min(length, BY_CHANCE * duration / chance)
+    episodes = episodes_of(one, places, count, length)
+    if episodes < FEWEST:
+        return episodes
     distances = np.empty(count - 1)
     for at in range(count - 1):
         distances[at] = one[places[at + 1, 0]] - one[places[at, 0]]
     # The commonest of a comb with gaps may be any small multiple; of few, the smallest is the best.
     return min(
+        episodes,
         beside_comb(distances, np.median(distances) / 2.0, within, len(distances) % 2),
         beside_comb(distances, distances.min() / 2.0, within, 1),
     )
@@ -167,7 +206,7 @@ def judge_pair(
         return count, chance, False
     if log_poisson_tail(count, chance) >= allowed:
         return count, chance, False
-    evidence = evidence_of(one, places, count, within)
+    evidence = evidence_of(one, places, count, within, chance, duration)
     together = evidence >= FEWEST and log_poisson_tail(evidence, chance) < allowed
     return count, chance, together
 

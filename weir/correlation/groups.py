@@ -1,8 +1,10 @@
 """Make groups of pairs that burst together, each around one publisher.
 
 Pairs are edges; a component of them may hold several groups, joined by publishers that send with
-more than one. In each component the publisher with the most edges leads, and everybody who is
-together with it joins, except who is not with `COMPANY` of up to `REFERENCES` others that joined:
+more than one. In each component the publisher with the most edges leads. Its neighbours are
+compared with it, and the neighbours of those that are together with it, and so on: no more than the
+surroundings of one group, however large the component. Everybody of them who is together with it
+joins, except who is not with `COMPANY` of up to `REFERENCES` others that joined:
 so the leader's other company is kept out. Who is together with as many of those that joined, and
 shares half as much with the leader, joins too: it missed what the leader did not. The rest repeats
 among itself. A leader whom nobody can join that way connects groups and leads none; it may still be
@@ -12,6 +14,7 @@ a member.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +23,7 @@ from weir.compiled import compiled
 from weir.correlation.coincidence import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from weir.correlation.activity import Floats, Ints, Search
@@ -86,16 +89,20 @@ def stars_of(
     publishers: int,
     duration_s: float,
     search: Search,
+    stop: Callable[[], bool] = lambda: False,
+    report: Callable[[int], None] = lambda more: None,
 ) -> Sequence[Star]:
     """Return the groups of one component; rows of `starts` are the publishers of `component`.
 
     `edges` are pairs of ids; those with others than the component's are left out, and neither their
-    order nor that of a pair matters.
+    order nor that of a pair matters. `stop` is asked before each star: those that are left are not
+    made; `report` takes how many more publishers are settled.
     """
     component = np.asarray(component, dtype=np.int64)
     inside = np.isin(edges, component).all(axis=1)
     rows = np.searchsorted(component, np.asarray(edges, dtype=np.int64)[inside])
     rows = np.unique(np.sort(rows, axis=1), axis=0)
+    graph = _Graph(rows, len(component))
 
     def together(leader: int, others: Ints, share: float) -> Any:
         pairs = np.stack([np.full(len(others), leader), others], axis=1)
@@ -111,17 +118,8 @@ def stars_of(
         return verdicts.together
 
     stars: list[Star] = []
-    barred = np.zeros(len(component), dtype=bool)
-    waiting = [rows]
-    while waiting:
-        left = waiting.pop()
-        ends, degrees = np.unique(left, return_counts=True)
-        able = ~barred[ends]
-        if not able.any():
-            continue
-        leader = int(ends[able][np.argmax(degrees[able])])
-        others = ends[ends != leader]
-        joined = others[together(leader, others, search.least_share)]
+    while (leader := graph.next_leader()) is not None and not stop():
+        others, joined = _around(graph, leader, together, search.least_share)
         joined = joined[_in_company(joined, joined, together, LOOSELY * search.least_share)]
         if len(joined) > 1:
             late = np.setdiff1d(others, joined)
@@ -129,17 +127,81 @@ def stars_of(
             late = late[_in_company(late, joined, together, search.least_share)]
             joined = np.union1d(joined, late)
         if not len(joined):
-            barred[leader] = True
-            waiting.append(left)
+            # Not asked again; it may still join others.
             continue
         members = np.sort(np.append(joined, leader))
         if len(members) >= search.smallest_group:
             stars.append(Star(leader=int(component[leader]), members=component[members]))
-        left = left[~np.isin(left, members).any(axis=1)]
-        # Parts that hang together no more are gone through by themselves: fewer to compare.
-        for part in components_of(left):
-            waiting.append(left[np.isin(left[:, 0], part)])
+        graph.remove(members)
+        report(len(members))
+    report(graph.left())
     return tuple(sorted(stars, key=lambda star: int(star.members[0])))
+
+
+class _Graph:
+    """Edges among publishers that are in no star yet, with who has most of them."""
+
+    def __init__(self, edges: Ints, size: int) -> None:
+        """Take each edge once, as rows below `size`."""
+        both = np.concatenate([edges, edges[:, ::-1]])
+        order = np.lexsort((both[:, 1], both[:, 0]))
+        self._others = both[order, 1]
+        self._degrees = np.bincount(both[:, 0], minlength=size)
+        self._starts = np.concatenate([[0], np.cumsum(self._degrees)]).astype(np.int64)
+        self._free = np.ones(size, dtype=bool)
+        self._barred = np.zeros(size, dtype=bool)
+        self._heap = [(-degree, row) for row, degree in enumerate(self._degrees.tolist())]
+        heapify(self._heap)
+
+    def next_leader(self) -> int | None:
+        """Return who has most edges left (ties: the smallest row) and did not lead before."""
+        while self._heap:
+            degree, row = heappop(self._heap)
+            # Who has lost edges since is in the heap again.
+            if degree and self._free[row] and not self._barred[row]:
+                if -degree == self._degrees[row]:
+                    self._barred[row] = True
+                    return row
+        return None
+
+    def neighbours(self, rows: Ints) -> Ints:
+        """Return, ascending, who has an edge left with one of these."""
+        others = self._of(rows)
+        return np.unique(others[self._free[others]])
+
+    def _of(self, rows: Ints) -> Ints:
+        counts = self._starts[rows + 1] - self._starts[rows]
+        begins = np.cumsum(counts) - counts
+        at = np.repeat(self._starts[rows] - begins, counts) + np.arange(counts.sum())
+        others: Ints = self._others[at]
+        return others
+
+    def remove(self, rows: Ints) -> None:
+        """Take publishers out with their edges."""
+        self._free[rows] = False
+        others = self._of(rows)
+        others, lost = np.unique(others[self._free[others]], return_counts=True)
+        self._degrees[others] -= lost
+        for row in others[~self._barred[others]].tolist():
+            heappush(self._heap, (-int(self._degrees[row]), row))
+
+    def left(self) -> int:
+        """Return how many are in no star."""
+        return int(self._free.sum())
+
+
+def _around(graph: _Graph, leader: int, together: Any, share: float) -> tuple[Ints, Ints]:
+    """Return whom a leader was compared with, and who of them is together with it: its neighbours,
+    and those of whoever is together with it, until there are no more."""
+    begin = np.array([leader], dtype=np.int64)
+    others = joined = np.empty(0, dtype=np.int64)
+    more = graph.neighbours(begin)
+    while len(more):
+        others = np.union1d(others, more)
+        near = more[together(leader, more, share)]
+        joined = np.union1d(joined, near)
+        more = np.setdiff1d(graph.neighbours(near), np.append(others, leader))
+    return others, joined
 
 
 def _in_company(some: Ints, joined: Ints, together: Any, share: float) -> Any:

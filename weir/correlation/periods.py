@@ -13,7 +13,8 @@ trying all of them:
    of times on cycles gives period and phase.
 
 It is kept where `CYCLES` cycles were seen, half of its places are taken, its spread is a tenth of
-the period at most, and chance would not put so many moments so near to any comb: the binomial tail
+the period at most, half of its moments lie within `within_s` of it (sloppier beats may be those of
+one sloppy trigger that several publishers share: coincidences tell that), and chance would not put so many moments so near to any comb: the binomial tail
 (Chernoff's bound) times the number of periods and phases that could be told apart is at most
 `BY_CHANCE`. Moments on it are taken out, and the rest is searched again: several messages a period
 are several combs, whose phase is that after the longest pause.
@@ -50,6 +51,11 @@ TAKEN = 0.5
 SPREAD = 0.1
 """Of its period: standard deviation of what lies on a comb, at most."""
 
+SLOPPY = 1.0
+"""In units of within_s: median distance from the comb, at most. Two publishers of equal phase that
+are sloppier, each by itself, have less than two fifths of their moments together: their phases say
+little, and coincidences of their moments say whether one sloppy clock triggers both."""
+
 BY_CHANCE = 1e-6
 """Combs that chance may put into one publisher's moments."""
 
@@ -74,6 +80,12 @@ NEARLY_ALL = 0.75
 
 MOST_COMBS = 32
 """Combs that are taken out of one publisher."""
+
+NARROWER = 0.8
+"""Ratio of the widths in which the crowd of a group is looked for."""
+
+MOST_NARROW = 0.05
+"""Of within_s: narrower than what phases are known by, in general."""
 
 STARTS = 100.0
 """Periods and widths tried, beside what differs by phase and drift."""
@@ -104,6 +116,8 @@ class PeriodGroup:
     """The one in the middle of their phases."""
     period_s: float
     phase_s: float
+    bystanders: float
+    """How many others of that period chance puts among their phases."""
 
 
 @compiled
@@ -258,6 +272,8 @@ def comb_of(times: Any, period: float, within: float, nearest: Any) -> tuple[Any
     last = np.rint((times[nearest[count - 1]] - phase) / period)
     places = last - first + 1.0
     if places <= CYCLES or count < TAKEN * places or spread > SPREAD * period:
+        return none
+    if middle > SLOPPY * within:
         return none
     near = 0
     for at in range(len(times)):
@@ -452,6 +468,11 @@ def _family_groups(
             first = int(np.searchsorted(around, low + period, side="left"))
             before = _free_like(leader, first, real, row, drift, free, within)
             joined = np.union1d(joined, before)
+        density = float(expected[leader]) / period
+        joined, bystanders = _crowd(joined, beat, period, float(beat[leader]), within, density)
+        if len(joined) < search.smallest_group:
+            continue
+        leader = int(joined[len(joined) // 2])
         free[joined] = False
         groups.append(
             PeriodGroup(
@@ -459,9 +480,35 @@ def _family_groups(
                 leader=int(ids[leader]),
                 period_s=float(periods[leader]),
                 phase_s=float(phases[leader]),
+                bystanders=bystanders,
             )
         )
     return groups
+
+
+def _crowd(
+    rows: Ints, beat: Floats, period: float, middle: float, within: float, density: float
+) -> tuple[Ints, float]:
+    """Return those rows that chance explains least, by ascending phase, and how many chance puts
+    among them: of stretches of phases of several widths, up to `within` to each side of `middle`,
+    the one with the least Poisson tail; `density` is that of the family a second of phases."""
+    away = (beat[rows] - middle + period / 2.0) % period - period / 2.0
+    order = np.lexsort((rows, away))
+    rows, away = rows[order], away[order]
+    begins = np.arange(len(rows))
+    width, best, least = 2.0 * within, slice(0, len(rows)), math.inf
+    while width > MOST_NARROW * within:
+        ends = np.searchsorted(away, away + width, side="right")
+        at = int(np.argmax(ends - begins))
+        count = int(ends[at]) - at
+        tail = float(log_tail([count - 1], [density * width])[0])
+        if tail < least:
+            best, least = slice(at, at + count), tail
+        width *= NARROWER
+    crowd = rows[best]
+    # The leader is one of them anyway.
+    spread = float(away[best][-1] - away[best][0])
+    return crowd, density * min(spread, period)
 
 
 def _free_like(

@@ -137,7 +137,7 @@ def event_group(
 
 
 def period_group(
-    found: PeriodGroup,
+    beat: PeriodGroup,
     names: Sequence[str],
     starts: Ints,
     moments_s: Floats,
@@ -150,9 +150,9 @@ def period_group(
     """Return a group of one period and phase with its evidence: names, moments and messages are
     those of its ids, with all moments (`moments_of`).
 
-    Members that miss most of the leader's beats leave it; None where too few are left.
+    `by_chance` is the share of members that chance puts among their phases. Members that miss most of the leader's beats leave it; None where too few are left.
     """
-    leader = int(np.searchsorted(found.ids, found.leader))
+    leader = int(np.searchsorted(beat.ids, beat.leader))
     shared = _beside(leader, starts, moments_s, search.within_s)[1]
     counts = np.diff(starts)
     fewer = np.minimum(counts, counts[leader])
@@ -167,9 +167,9 @@ def period_group(
         starts,
         moments_s,
         messages[stay],
-        by_chance=min(2.0 * search.within_s / found.period_s, 1.0),
-        period_s=found.period_s,
-        phase_s=found.phase_s,
+        by_chance=min(beat.bystanders / len(stay), 1.0),
+        period_s=beat.period_s,
+        phase_s=beat.phase_s,
         since_s=since_s,
         until_s=until_s,
         within_s=search.within_s,
@@ -291,8 +291,9 @@ def suggest(
 ) -> Suggested:
     """Search an activity in this process; `report` takes phase, done and total.
 
-    Where `stop` says that it is enough, the bands that are left are not compared: groups may lack
-    members then, but none is false.
+    Where `stop` says that it is enough, bands that are left are not compared, and groups that are
+    left are not made: some lack members or are missing then, but none is false. Progress of
+    `groups` counts publishers of pairs that burst together.
     Raises InvalidProblem naming `within_s` where the times are too coarse for it.
     """
     check_step(time_step_s(activity.at_s), search.within_s, len(activity.at_s))
@@ -303,13 +304,22 @@ def suggest(
     edges = _edges(profiles, plan, publishers, duration_s, search, report, stop)
     groups: list[Group] = []
     components = components_of(edges)
+    whole, settled = sum(len(component) for component in components), 0
+
+    def settle(more: int) -> None:
+        nonlocal settled
+        settled += more
+        report({"phase": "groups", "done": settled, "total": whole})
+
+    settle(0)
     owner = np.full(publishers, -1, dtype=np.int64)
     for at, component in enumerate(components):
         owner[component] = at
     order = np.argsort(owner[edges[:, 0]], kind="stable")
     cuts = np.searchsorted(owner[edges[order, 0]], np.arange(len(components) + 1))
     for at, component in enumerate(components):
-        report({"phase": "groups", "done": at, "total": len(components)})
+        if stop():
+            break
         starts, moments_s = rows_of(profiles.starts, profiles.moments_s, component)
         stars = stars_of(
             component,
@@ -319,6 +329,8 @@ def suggest(
             publishers=publishers,
             duration_s=duration_s,
             search=search,
+            stop=stop,
+            report=settle,
         )
         for star in stars:
             starts, moments_s = rows_of(profiles.starts, profiles.moments_s, star.members)
@@ -335,12 +347,14 @@ def suggest(
                     search=search,
                 )
             )
-    for found in period_groups(
+    for beat in period_groups(
         profiles.ids, profiles.period_s, profiles.phase_s, duration_s=duration_s, search=search
     ):
-        moments = moments_of(_part(activity, found.ids), search.within_s)
+        if stop():
+            break
+        moments = moments_of(_part(activity, beat.ids), search.within_s)
         group = period_group(
-            found,
+            beat,
             moments.names,
             moments.starts,
             moments.at_s,
