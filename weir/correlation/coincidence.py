@@ -8,7 +8,9 @@ no matching has more. By chance there would be
 
 the flanks of a cross-correlogram: where both publishers are busy in the same hours, or in a storm
 of some seconds, they have as many pairs a little apart as together. Reaches beyond half of the
-window T say nothing; near its ends, pairs that cannot be are left out.
+window T say nothing; near its ends, pairs that cannot be are left out. Publishers that act by the
+clock, at whole seconds or every five minutes, have their pairs at multiples of that mark: of the
+marks `MARKS_S`, the one with most pairs at its first multiples says what chance is for them.
 
 Matches that follow each other by multiples of half their median or least distance, more than
 chance would have, are what two combs give that nobody recognised (too few cycles, or a clock that
@@ -70,6 +72,28 @@ EPISODES = 10.0
 BY_CHANCE = 0.1
 """Matches that chance gives an episode, at most."""
 
+MARKS_S = (
+    0.25,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    15.0,
+    20.0,
+    30.0,
+    60.0,
+    120.0,
+    300.0,
+    600.0,
+    900.0,
+    3600.0,
+)
+"""What programs keep to that act by the clock."""
+
+FEWEST_LAGS, MOST_LAGS = 4, 8
+"""Multiples of a mark to each side that are averaged."""
+
 ROUNDING = 1e-9
 """A share of exactly the least one is enough, whatever its last digit."""
 
@@ -118,24 +142,62 @@ def pairs_within(one: Any, other: Any, reach: float) -> int:
 
 
 @compiled
-def beside_comb(distances: Any, half: float, within: float, trivial: int) -> int:
+def pairs_at(one: Any, other: Any, lag: float, within: float) -> int:
+    """Return how many pairs there are whose second moment is `lag` after the first, to `within`."""
+    low = high = count = 0
+    for at in range(len(one)):
+        middle = one[at] + lag
+        while low < len(other) and other[low] < middle - within:
+            low += 1
+        while high < len(other) and other[high] <= middle + within:
+            high += 1
+        count += high - low
+    return count
+
+
+@compiled
+def chance_at_marks(one: Any, other: Any, within: float, duration: float) -> float:
+    """Return how many matches two publishers have by chance that act by the clock: the density of
+    pairs at multiples of a mark, of the mark that has most."""
+    most = 0.0
+    for mark in MARKS_S:
+        lags = int(min(MOST_LAGS, duration / 2.0 / mark))
+        if mark <= 2.0 * CENTRE * within or lags < FEWEST_LAGS:
+            continue
+        count, possible = 0, 0.0
+        for steps in range(1, lags + 1):
+            lag = steps * mark
+            count += pairs_at(one, other, lag, within) + pairs_at(one, other, -lag, within)
+            possible += 2.0 * (1.0 - lag / duration)
+        most = max(most, count / possible)
+    return most
+
+
+@compiled
+def beside_comb(distances: Any, half: float, within: float, trivial: int, pause: float) -> int:
     """Return how many matches, at these distances, are more than one comb of multiples of `half`;
-    of the distances, `trivial` are multiples anyway."""
-    count, unlike, by_chance = len(distances) + 1, 0, 0.0
+    of the distances, `trivial` are multiples anyway. Those longer than `pause` that cannot be told
+    from multiples say nothing of a comb, and what follows them begins anew."""
+    count, anew, unlike, by_chance = len(distances) + 1, 0, 0, 0.0
     for distance in distances:
         steps = np.rint(distance / half)
         # What `half` is off by counts once a step.
         near = ALIKE * within * (1.0 + steps / 4.0)
-        by_chance += min(2.0 * near / half, 1.0) / len(distances)
+        if distance > pause and 2.0 * near >= half:
+            anew += 1
+            continue
+        by_chance += min(2.0 * near / half, 1.0)
         if abs(distance - half * steps) > near:
             unlike += 1
-    others = max(len(distances) - trivial, 1)
+    by_chance /= max(len(distances) - anew, 1)
+    others = max(len(distances) - anew - trivial, 1)
     share = max(others - unlike, 0) / others
     if by_chance >= EXPLAINED or share <= by_chance:
         return count
     if others * information_of(share, by_chance) < COMB:
         return count
-    return min(count, 1 + int(unlike * (count - 1.0) / others / (1.0 - by_chance) + 0.5))
+    beside = unlike * (count - 1.0 - anew) / others / (1.0 - by_chance)
+    return min(count, 1 + anew + int(beside + 0.5))
 
 
 @compiled
@@ -152,26 +214,29 @@ def episodes_of(one: Any, places: Any, count: int, length: float) -> int:
 @compiled
 def evidence_of(
     one: Any, places: Any, count: int, within: float, chance: float, duration: float
-) -> int:
-    """Return how many of the matches are coincidences of their own: no comb and no sequence that
-    both publishers run explains them."""
+) -> tuple[int, float]:
+    """Return how many of the matches are coincidences of their own, as no comb and no sequence that
+    both publishers run explains them, and how many of these chance would give."""
     if count < FEWEST:
-        return 1
+        return 1, chance
     length = min(EPISODE_S, duration / EPISODES)
     if chance > 0.0:
         length = min(length, BY_CHANCE * duration / chance)
     episodes = episodes_of(one, places, count, length)
     if episodes < FEWEST:
-        return episodes
+        return episodes, chance
     distances = np.empty(count - 1)
     for at in range(count - 1):
         distances[at] = one[places[at + 1, 0]] - one[places[at, 0]]
     # The commonest of a comb with gaps may be any small multiple; of few, the smallest is the best.
-    return min(
-        episodes,
-        beside_comb(distances, np.median(distances) / 2.0, within, len(distances) % 2),
-        beside_comb(distances, distances.min() / 2.0, within, 1),
+    beside = min(
+        beside_comb(distances, np.median(distances) / 2.0, within, len(distances) % 2, length),
+        beside_comb(distances, distances.min() / 2.0, within, 1, length),
     )
+    if beside < episodes:
+        return beside, chance
+    # Chance, too, brings whole episodes together.
+    return episodes, chance * episodes / count
 
 
 @compiled
@@ -206,8 +271,12 @@ def judge_pair(
         return count, chance, False
     if log_poisson_tail(count, chance) >= allowed:
         return count, chance, False
-    evidence = evidence_of(one, places, count, within, chance, duration)
-    together = evidence >= FEWEST and log_poisson_tail(evidence, chance) < allowed
+    # Of the few that are left: it takes long.
+    chance = max(chance, chance_at_marks(one, other, within, duration))
+    if log_poisson_tail(count, chance) >= allowed:
+        return count, chance, False
+    evidence, expected = evidence_of(one, places, count, within, chance, duration)
+    together = evidence >= FEWEST and log_poisson_tail(evidence, expected) < allowed
     return count, chance, together
 
 
