@@ -158,10 +158,10 @@ class _Graph:
         while self._heap:
             degree, row = heappop(self._heap)
             # Who has lost edges since is in the heap again.
-            if degree and self._free[row] and not self._barred[row]:
-                if -degree == self._degrees[row]:
-                    self._barred[row] = True
-                    return row
+            able = self._free[row] and not self._barred[row]
+            if degree and able and -degree == self._degrees[row]:
+                self._barred[row] = True
+                return row
         return None
 
     def neighbours(self, rows: Ints) -> Ints:

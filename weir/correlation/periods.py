@@ -14,14 +14,17 @@ trying all of them:
 
 It is kept where `CYCLES` cycles were seen, half of its places are taken, its spread is a tenth of
 the period at most, half of its moments lie within `within_s` of it (sloppier beats may be those of
-one sloppy trigger that several publishers share: coincidences tell that), and chance would not put so many moments so near to any comb: the binomial tail
-(Chernoff's bound) times the number of periods and phases that could be told apart is at most
-`BY_CHANCE`. Moments on it are taken out, and the rest is searched again: several messages a period
-are several combs, whose phase is that after the longest pause.
+one sloppy trigger that several publishers share: coincidences say so), and chance would not put so
+many moments so near to any comb: the binomial tail (Chernoff's bound) times the number of periods
+and phases that could be told apart is at most `BY_CHANCE`. Moments on it are taken out, and the
+rest is searched again: several messages a period are several combs, whose phase is that after the
+longest pause.
 
 Publishers of equal period: for two of them one coincidence is all that was seen, however often it
 came back. Phases are uniform by chance; a window of phases as wide as `within_s` that holds more
-publishers than a Poisson tail allows, over all windows, is a group.
+publishers than a Poisson tail allows, over all windows, is a group. Its members are those in the
+stretch of phases around it that chance explains least; others of that period who are there by
+chance cannot be told from them, and are counted (`bystanders`).
 """
 
 from __future__ import annotations

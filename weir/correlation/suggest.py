@@ -150,7 +150,8 @@ def period_group(
     """Return a group of one period and phase with its evidence: names, moments and messages are
     those of its ids, with all moments (`moments_of`).
 
-    `by_chance` is the share of members that chance puts among their phases. Members that miss most of the leader's beats leave it; None where too few are left.
+    `by_chance` is the share of members that chance puts among their phases. Members that miss most
+    of the leader's beats leave it; None where too few are left.
     """
     leader = int(np.searchsorted(beat.ids, beat.leader))
     shared = _beside(leader, starts, moments_s, search.within_s)[1]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+import weir.correlation.groups as groups_module
 from tests.weir.correlation.world import SINCE_S, World
 from weir.codec.correlation import (
     CorrelationAnswer,
@@ -21,6 +22,8 @@ from weir.codec.correlation import (
 )
 from weir.correlation.activity import Activity, Search, activity_of
 from weir.correlation.answer import answer
+from weir.correlation.coincidence import Judged, judge
+from weir.correlation.groups import stars_of
 from weir.correlation.periods import Profiles, profiles_of
 from weir.correlation.signatures import banding, signatures
 from weir.correlation.suggest import suggest
@@ -29,6 +32,8 @@ from weir.kernel import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from weir.correlation.activity import Ints
 
 
 def groups_of(world: World, **search: float) -> list[tuple[str, set[str]]]:
@@ -261,7 +266,7 @@ def test_the_order_of_messages_and_parts_of_publishers_change_nothing() -> None:
         ([], [], []),
         (["a"], [0], [5.0]),
         (["a", "b"], [0, 1], [5.0, 5.0]),
-        (["a", "b"], [0] * 50 + [1] * 50, [7.0] * 100),
+        (["a", "b"], [0] * 50 + [1] * 50, [7.0301234] * 100),
         (["a", "b", "c"], [0] * 9, [float(at) for at in range(9)]),
     ],
 )
@@ -292,10 +297,124 @@ def test_publishers_that_send_all_the_time_are_no_group() -> None:
     assert groups_of(world) == []
 
 
-def test_enough_leaves_pairs_uncompared_and_gives_no_false_group() -> None:
+def test_enough_leaves_groups_that_are_left_and_makes_no_false_one() -> None:
     world = World(12)
-    planted(world, "g", 6)
-    assert list(suggest(world.activity(), Search(), stop=lambda: True).groups) == []
+    members = [planted(world, name, 6) for name in "fgh"]
+    activity = world.activity()
+    whole = suggest(activity, Search()).groups
+    assert [set(group.members) for group in whole] == members
+    sizes = set()
+    for calls in range(60):
+        turns = iter(range(calls))
+        groups = suggest(activity, Search(), stop=lambda: next(turns, None) is None).groups  # noqa: B023
+        assert all(any(set(group.members) <= some for some in members) for group in groups)
+        sizes.add(len(groups))
+    assert sizes == {0, 1, 2, 3}
+
+
+def sequence(gaps: list[float], *, jobs: int = 1, jitter_s: float = 0.0) -> Callable[[World], None]:
+    """Return a world of independent publishers that run one sequence of messages."""
+
+    def make(world: World) -> None:
+        offsets = np.cumsum([0.0, *gaps])
+        for at in range(1000):
+            begins = world.chance.uniform(0, world.duration_s - offsets[-1], jobs)
+            times = np.concatenate([begin + offsets for begin in begins])
+            world.add(f"p{at:04}", times + world.chance.normal(0, jitter_s, len(times)))
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        sequence([2.0] * 6),
+        sequence([2.0] * 6, jitter_s=0.02),
+        sequence([4.0] * 4),
+        sequence([4.0] * 4, jobs=2),
+        sequence([1.0, 2.0, 4.0, 8.0, 16.0]),
+        sequence([0.7, 2.2, 3.2, 7.2, 8.4, 18.5]),
+    ],
+)
+def test_publishers_that_run_one_sequence_are_no_group(make: Callable[[World], None]) -> None:
+    for seed in range(3):
+        world = World(seed)
+        make(world)
+        assert groups_of(world) == []
+
+
+@pytest.mark.parametrize(
+    ("period", "spread_s"), [(20.0, 1.0), (20.0, 0.16), (60.0, 3.0), (5.0, 0.15)]
+)
+def test_one_sloppy_trigger_makes_a_group_and_sloppy_clocks_of_their_own_do_not(
+    period: float, spread_s: float
+) -> None:
+    world = World(14)
+    for group in range(20):
+        trigger = world.beats(period, jitter_s=spread_s)
+        for at in range(10):
+            world.add(f"g{group:02}-{at}", world.reaction(trigger, jitter_s=0.01))
+    for at in range(200):
+        world.add(f"p{at:03}", world.beats(period, jitter_s=spread_s, missed=0.2))
+    groups = groups_of(world)
+    whole = [{f"g{group:02}-{at}" for at in range(10)} for group in range(20)]
+    assert all(any(members <= some for some in whole) for _, members in groups)
+    assert sum(("event", some) in groups for some in whole) >= 18
+
+
+def test_a_group_of_one_phase_takes_in_few_bystanders_and_says_how_many() -> None:
+    world = World(15)
+    for at in range(10_000):
+        phase = 10.0 + world.chance.uniform(-0.01, 0.01) if at < 40 else None
+        world.add(f"p{at:05}", world.beats(60.0, phase_s=phase))
+    (group,) = suggest(world.activity(), Search()).groups
+    right = sum(int(name[1:]) < 40 for name in group.members)
+    assert right >= 38
+    # In 20 ms of phases chance has 3.3 of 10,000; in 100 ms it would have 17.
+    assert len(group.members) - right <= 8
+    assert group.by_chance * len(group.members) == pytest.approx(3.3, rel=0.5)
+
+
+def test_groups_in_a_ring_cost_no_more_pairs_than_groups_by_themselves() -> None:
+    compared = {}
+    for groups in (10, 40):
+        world = World(16)
+        events = [world.events(40) for _ in range(groups)]
+        for at in range(groups):
+            for member in range(9):
+                world.add(f"{at:02}-{member}", world.reaction(events[at], missed=0.0))
+            both = [events[at], events[(at + 1) % groups]]
+            world.add(f"{at:02}-x", *(world.reaction(some, missed=0.0) for some in both))
+        activity = world.activity()
+        ids = np.arange(10 * groups)
+        profiles = profiles_of(activity, ids, Search())
+        # A line through each group, and from its bridge into the next.
+        edges = np.stack([ids, (ids + 1) % len(ids)], axis=1)
+        pairs = 0
+
+        def counted(some: Ints, *rest: object, **named: object) -> Judged:
+            nonlocal pairs
+            pairs += len(some)
+            return judge(some, *rest, **named)  # type: ignore[arg-type]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(groups_module, "judge", counted)
+            settled: list[int] = []
+            stars = stars_of(
+                ids,
+                edges,
+                profiles.starts,
+                profiles.moments_s,
+                publishers=len(ids),
+                duration_s=1800.0,
+                search=Search(),
+                report=settled.append,
+            )
+        assert len(stars) == groups
+        assert len(settled) > groups
+        assert sum(settled) == len(ids)
+        compared[groups] = pairs / groups
+    assert compared[40] < 1.2 * compared[10]
 
 
 def test_the_kernel_answers_what_was_measured_and_leaves_recordings_to_spark() -> None:
