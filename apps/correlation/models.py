@@ -105,7 +105,10 @@ class Suggestion(BaseModel):
     share = models.FloatField(
         help_text="Mean share of a member's moments that are together with the leader's."
     )
-    by_chance = models.FloatField(help_text="The share that chance would give.")
+    by_chance = models.FloatField(
+        help_text="The share that chance would give; of a period, the share of members that have "
+        "its phase by chance."
+    )
     spread_s = models.FloatField(
         help_text="Median distance of a member's moment from the leader's, s."
     )

@@ -271,13 +271,13 @@ def judge_pair(
         return count, chance, False
     if log_poisson_tail(count, chance) >= allowed:
         return count, chance, False
-    # Of the few that are left: it takes long.
-    chance = max(chance, chance_at_marks(one, other, within, duration))
-    if log_poisson_tail(count, chance) >= allowed:
-        return count, chance, False
+    # Of the few that are left: it takes long. What one phase explains, `evidence_of` counts once.
+    by_clock = max(chance, chance_at_marks(one, other, within, duration))
+    if log_poisson_tail(count, by_clock) >= allowed:
+        return count, by_clock, False
     evidence, expected = evidence_of(one, places, count, within, chance, duration)
     together = evidence >= FEWEST and log_poisson_tail(evidence, expected) < allowed
-    return count, chance, together
+    return count, by_clock, together
 
 
 @compiled

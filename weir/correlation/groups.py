@@ -102,7 +102,7 @@ def stars_of(
     inside = np.isin(edges, component).all(axis=1)
     rows = np.searchsorted(component, np.asarray(edges, dtype=np.int64)[inside])
     rows = np.unique(np.sort(rows, axis=1), axis=0)
-    graph = _Graph(rows, len(component))
+    graph = _Graph(rows, np.diff(starts))
 
     def together(leader: int, others: Ints, share: float) -> Any:
         pairs = np.stack([np.full(len(others), leader), others], axis=1)
@@ -141,8 +141,9 @@ def stars_of(
 class _Graph:
     """Edges among publishers that are in no star yet, with who has most of them."""
 
-    def __init__(self, edges: Ints, size: int) -> None:
-        """Take each edge once, as rows below `size`."""
+    def __init__(self, edges: Ints, moments: Ints) -> None:
+        """Take each edge once, as rows of `moments`, which is how many each publisher has."""
+        size = len(moments)
         both = np.concatenate([edges, edges[:, ::-1]])
         order = np.lexsort((both[:, 1], both[:, 0]))
         self._others = both[order, 1]
@@ -150,13 +151,15 @@ class _Graph:
         self._starts = np.concatenate([[0], np.cumsum(self._degrees)]).astype(np.int64)
         self._free = np.ones(size, dtype=bool)
         self._barred = np.zeros(size, dtype=bool)
-        self._heap = [(-degree, row) for row, degree in enumerate(self._degrees.tolist())]
+        self._moments = moments.tolist()
+        self._heap = [self._entry(row) for row in range(size)]
         heapify(self._heap)
 
     def next_leader(self) -> int | None:
-        """Return who has most edges left (ties: the smallest row) and did not lead before."""
+        """Return who has most edges left and did not lead before. Of several the one with most
+        moments, beside which those of the others are counted, then the smallest row."""
         while self._heap:
-            degree, row = heappop(self._heap)
+            degree, _, row = heappop(self._heap)
             # Who has lost edges since is in the heap again.
             able = self._free[row] and not self._barred[row]
             if degree and able and -degree == self._degrees[row]:
@@ -183,7 +186,10 @@ class _Graph:
         others, lost = np.unique(others[self._free[others]], return_counts=True)
         self._degrees[others] -= lost
         for row in others[~self._barred[others]].tolist():
-            heappush(self._heap, (-int(self._degrees[row]), row))
+            heappush(self._heap, self._entry(row))
+
+    def _entry(self, row: int) -> tuple[int, int, int]:
+        return -int(self._degrees[row]), -self._moments[row], row
 
     def left(self) -> int:
         """Return how many are in no star."""

@@ -11571,7 +11571,7 @@ export interface components {
             readonly share: number;
             /**
              * Format: double
-             * @description The share that chance would give.
+             * @description The share that chance would give; of a period, the share of members that have its phase by chance.
              */
             readonly by_chance: number;
             /**

@@ -119,7 +119,7 @@ export const suggestion = (change: Partial<Suggestion> = {}): Suggestion => ({
 export const inPhase = (change: Partial<Suggestion> = {}): Suggestion =>
   suggestion({
     ...{ id: "cd111111-1111-4111-8111-111111111112", number: 2, kind: "period", size: 25 },
-    ...{ period_s: 0.25, phase_s: 0.1, share: 0.998, by_chance: 0, spread_s: 0.0031 },
+    ...{ period_s: 0.25, phase_s: 0.1, share: 0.998, by_chance: 0.08, spread_s: 0.0031 },
     ...{ name: "depth-burst-2", in_catalogue: 25, keys_now: [], without_key: 25 },
     ...change,
   });

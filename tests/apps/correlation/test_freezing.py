@@ -50,8 +50,8 @@ def test_moments_of_the_topics_publishers_in_the_catalogue_are_frozen(bay: Bay) 
 
 def test_messages_are_counted_where_moments_are_not(bay: Bay) -> None:
     """Bursts of several messages are one moment each, and who sends too often still sends."""
-    first = float(int(timezone.now().timestamp()) - 120)
-    times = [first + 5 * burst for burst in range(20)]
+    first = int(timezone.now().timestamp()) - 120 + 0.4321
+    times = [first + 5.0137 * burst for burst in range(20)]
     # An agent gives the moment of a burst that it saw whole.
     for at_s in times:
         PublisherTimes.objects.create(

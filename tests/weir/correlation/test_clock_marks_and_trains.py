@@ -5,6 +5,8 @@ import pytest
 
 from tests.weir.correlation.test_suggest import groups_of
 from tests.weir.correlation.world import World
+from weir.correlation.activity import Search
+from weir.correlation.suggest import suggest
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,13 @@ def test_groups_whose_events_are_trains_of_messages_are_suggested(
     for number in range(100):
         world.add(f"p{number}", world.independent(0.03))
     assert groups_of(world) == [("event", members)]
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_evidence_of_a_pair_does_not_depend_on_its_names(names: tuple[str, str]) -> None:
+    world = World(12)
+    events = world.events(80)
+    world.add(names[0], events)
+    world.add(names[1], events[:40] + 0.01)
+    (group,) = suggest(world.activity(), Search()).groups
+    assert group.share == 1.0

@@ -53,14 +53,22 @@ const leaderOf = ({ example }: Suggestion) => example.rows[0]?.publisher ?? "the
 
 /** Why it is suggested. `within_s` is what counts as together. */
 export function evidenceOf(suggestion: Suggestion, within_s: number): string {
-  const { share, by_chance: chance, spread_s: spread, bursts } = suggestion;
+  const { kind, size, share, by_chance: chance, spread_s: spread, bursts } = suggestion;
   const seen =
     bursts > 0
       ? ` ${countText(bursts, "burst")} had at least half of them.`
       : " No burst had half of them.";
+  // Of one period chance is no share of moments: whose phases meet once meet every time.
+  const bystanders = Math.round(chance * size);
+  const byChance =
+    kind === "event"
+      ? `chance would have ${chanceText(chance)}`
+      : bystanders === 0
+        ? "none of them is expected to have that phase by chance"
+        : `about ${fixed(bystanders)} of them ${bystanders === 1 ? "has" : "have"} that phase by chance`;
   return (
     `${shareText(share)} of their moments lie within ${lengthText(within_s)} of a moment of ${leaderOf(suggestion)}, ` +
-    `half of these within ${lengthText(spread, 2)}; chance would have ${chanceText(chance)}.${seen}`
+    `half of these within ${lengthText(spread, 2)}; ${byChance}.${seen}`
   );
 }
 
