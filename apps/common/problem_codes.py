@@ -55,6 +55,7 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "already_in_force": (409, "The model is in force already; go on with plans."),
     "no_such_broker": (409, "The overlay names a broker that was deleted."),
     "no_overlay_in_force": (409, "Put an overlay in force first."),
+    "changed_meanwhile": (409, "Keys of the members changed since they were looked at."),
     "decided_already": (409, "Somebody has accepted or rejected the suggestion; undo that first."),
     "not_decided": (409, "Nobody has accepted or rejected the suggestion."),
     "nothing_to_apply": (409, "To accept the suggestion would change no publisher."),

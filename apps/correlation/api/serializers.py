@@ -338,6 +338,12 @@ class SuggestionSerializer(serializers.ModelSerializer[Suggestion]):
     decided_by = serializers.CharField(
         source="decided_by.display_name", read_only=True, allow_null=True, default=None
     )
+    decided_by_id = serializers.UUIDField(
+        source="decided_by.public_id", read_only=True, allow_null=True, default=None
+    )
+    key_id = serializers.UUIDField(
+        read_only=True, allow_null=True, help_text="The key that was given; null: none was."
+    )
     name = serializers.SerializerMethodField(
         help_text="The key that was given; else a name for it that is not taken."
     )
@@ -381,7 +387,9 @@ class SuggestionSerializer(serializers.ModelSerializer[Suggestion]):
             "state",
             "decided_at",
             "decided_by",
+            "decided_by_id",
             "note",
+            "key_id",
             "key_name",
             "effect",
             "name",

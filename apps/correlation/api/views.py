@@ -38,6 +38,7 @@ from apps.correlation.selectors.suggestions import (
     facts_of,
     members_described,
     with_counts,
+    with_key,
     without_members,
 )
 from apps.correlation.services import (
@@ -97,8 +98,10 @@ class CorrelationAnalysisViewSet(
         parameters=[IDEMPOTENCY_KEY],
     )
     def create(self, request: Request) -> Response:
-        """Search for publishers of a topic that burst together: freeze when they sent, or which
-        recording is searched, and open a run on it."""
+        """Search for publishers of a topic that burst together.
+
+        What was measured, or which recording is searched, is frozen, and a run is opened on it.
+        """
 
         def start() -> Response:
             form = CorrelationRequestSerializer(data=request.data, context={})
@@ -147,15 +150,17 @@ class AnalysisSuggestionViewSet(viewsets.GenericViewSet[Suggestion]):
 class SuggestionViewSet(viewsets.GenericViewSet[Suggestion]):
     """Read a suggestion, and decide what becomes of it."""
 
-    queryset = Suggestion.objects.select_related("analysis", "decided_by").defer(
-        "members", "applied", "analysis__outcome"
+    queryset = with_key(
+        Suggestion.objects.select_related("analysis", "decided_by").defer(
+            "members", "applied", "analysis__outcome"
+        )
     )
     serializer_class = SuggestionSerializer
     lookup_field = "public_id"
     lookup_url_kwarg = "id"
     lookup_value_converter = "uuid"
     needs = dict.fromkeys(["accept", "reject", "undo"], Permission.EDIT_MODEL)
-    refuses = dict.fromkeys(["accept", "reject", "undo"], (409,))
+    refuses = {"accept": (409,), "reject": (409,), "undo": (409, 412)}
 
     def _answer(self, suggestion: Suggestion) -> Response:
         fresh = self.get_queryset().get(pk=suggestion.pk)

@@ -97,9 +97,15 @@ class Facts:
         return str(self.keys_now[0]["name"]) if alone else ""
 
 
+def with_key(rows: QuerySet[Suggestion]) -> QuerySet[Suggestion]:
+    """Return suggestions with `key_id`, the public id of the key that was given, read without what
+    else an acceptance changed."""
+    return rows.annotate(key_id=KT("applied__key"))
+
+
 def without_members(analysis: CorrelationAnalysis) -> QuerySet[Suggestion]:
     """Return the suggestions of an analysis without their members, which may be many."""
-    rows = Suggestion.objects.select_related("decided_by").defer("members", "applied")
+    rows = with_key(Suggestion.objects.select_related("decided_by").defer("members", "applied"))
     return rows.filter(analysis=analysis)
 
 

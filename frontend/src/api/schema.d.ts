@@ -845,9 +845,10 @@ export interface paths {
         get: operations["correlation_analyses_list"];
         put?: never;
         /**
-         * Search for publishers of a topic that burst together: freeze when they sent, or which recording is searched, and open a run on it
-         * @description Search for publishers of a topic that burst together: freeze when they sent, or which
-         *     recording is searched, and open a run on it.
+         * Search for publishers of a topic that burst together
+         * @description Search for publishers of a topic that burst together.
+         *
+         *     What was measured, or which recording is searched, is frozen, and a run is opened on it.
          *
          *     Role: editor.
          */
@@ -11601,8 +11602,15 @@ export interface components {
             /** Format: date-time */
             readonly decided_at: string | null;
             readonly decided_by: string | null;
+            /** Format: uuid */
+            readonly decided_by_id: string | null;
             /** @description Why it was decided so. */
             readonly note: string;
+            /**
+             * Format: uuid
+             * @description The key that was given; null: none was.
+             */
+            readonly key_id: string | null;
             /** @description The key that an acceptance gave; else empty. */
             readonly key_name: string;
             /** @description What the last decision changed, in a sentence. */
@@ -12508,6 +12516,7 @@ export interface components {
              *     - `already_in_force` (409): The model is in force already; go on with plans.
              *     - `no_such_broker` (409): The overlay names a broker that was deleted.
              *     - `no_overlay_in_force` (409): Put an overlay in force first.
+             *     - `changed_meanwhile` (409): Keys of the members changed since they were looked at.
              *     - `decided_already` (409): Somebody has accepted or rejected the suggestion; undo that first.
              *     - `not_decided` (409): Nobody has accepted or rejected the suggestion.
              *     - `nothing_to_apply` (409): To accept the suggestion would change no publisher.
@@ -16106,6 +16115,7 @@ export interface operations {
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
             409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];

@@ -184,6 +184,7 @@ def test_a_suggestion_is_decided_over_the_api(api: Any, bay: Bay) -> None:
     assert answer.status_code == 200, answer.content
     row = answer.json()
     assert (row["state"], row["key_name"], row["name"]) == ("accepted", "quay 'A'", "quay 'A'")
+    assert row["key_id"] == str(CorrelationKey.objects.get(name="quay 'A'").public_id)
     assert (row["note"], row["same_as_key"]) == ("Seen", "quay 'A'")
     assert row["effect"].startswith("4 publishers got quay 'A'")
     assert bay.keys() == dict.fromkeys(QUAY, "quay 'A'")
