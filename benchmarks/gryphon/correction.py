@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from benchmarks.gryphon.experiments import EXPERIMENTS
 from benchmarks.gryphon.simulation import simulate
-from benchmarks.gryphon.statements import Statement
+from benchmarks.statements import Statement
 
 HIDDEN = 1.04
 """The mean of the paper's four averages."""

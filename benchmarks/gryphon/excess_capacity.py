@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.gryphon.model import BEST_EFFORT, CPU_PERCENT, ClassSpec, FlowSpec
 from benchmarks.gryphon.simulation import OPTIMIZE_EVERY_S, Moment
-from benchmarks.gryphon.statements import Statement
+from benchmarks.statements import Statement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

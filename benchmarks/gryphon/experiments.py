@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from benchmarks.gryphon.simulation import Scenario, Trace
-    from benchmarks.gryphon.statements import Statement
+    from benchmarks.statements import Statement
 
 COMPARED = ("greedy", "lrgp", "certified")
 

@@ -24,7 +24,7 @@ from benchmarks.gryphon.model import (
     linear,
 )
 from benchmarks.gryphon.simulation import Moment
-from benchmarks.gryphon.statements import Statement
+from benchmarks.statements import Statement
 from weir.fitting.latency_bound import rate_bound
 
 if TYPE_CHECKING:

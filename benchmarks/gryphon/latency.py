@@ -18,7 +18,7 @@ from benchmarks.gryphon.model import (
     linear,
 )
 from benchmarks.gryphon.simulation import OPTIMIZE_EVERY_S, Moment
-from benchmarks.gryphon.statements import Statement
+from benchmarks.statements import Statement
 from weir.utility import utility_from_dict
 
 if TYPE_CHECKING:

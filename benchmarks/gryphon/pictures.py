@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.gryphon import excess_capacity, gold_increase, latency, trading_day
 from benchmarks.gryphon.simulation import OPTIMIZE_EVERY_S
-from benchmarks.gryphon.style import (
+from benchmarks.style import (
     SERIES,
     TEXT_2,
     TEXT_3,

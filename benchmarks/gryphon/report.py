@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from benchmarks.gryphon.correction import Ratios
     from benchmarks.gryphon.experiments import Outcome
-    from benchmarks.gryphon.statements import Statement
+    from benchmarks.statements import Statement
 
 HEAD = """\
 # The Gryphon experiments

@@ -17,7 +17,7 @@ from benchmarks.gryphon.model import (
     linear,
 )
 from benchmarks.gryphon.simulation import OPTIMIZE_EVERY_S, Moment
-from benchmarks.gryphon.statements import Statement
+from benchmarks.statements import Statement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

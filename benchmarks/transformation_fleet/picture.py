@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib import pyplot as plt
 
-from benchmarks.gryphon.style import SERIES, save
+from benchmarks.style import SERIES, save
 from benchmarks.transformation_fleet.plans import PLANNERS
 
 if TYPE_CHECKING:

@@ -74,7 +74,11 @@ MOST_ROUNDS = 60
 
 def fitted(problem: PlacementProblem) -> PlacementProblem:
     """Return the problem with the speed of each broker as the measured delays show it; the same
-    problem where nothing was measured, now or before."""
+    problem where nothing was measured, now or before.
+
+    Others are taken to be as fast beside their publish rates as those measured, unless the topic
+    would have no room then: nobody is turned away because of a speed that nobody measured.
+    """
     loads = problem.loads()
     speeds = [
         _fitted_speed(problem, at, loads) if fits(problem, at) else broker.speed_per_s
@@ -88,11 +92,24 @@ def fitted(problem: PlacementProblem) -> PlacementProblem:
     if not ratios:
         return problem
     ratio = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
-    brokers = tuple(
-        replace(broker, speed_per_s=broker.max_rate_per_s * ratio if speed is None else speed)
-        for speed, broker in zip(speeds, problem.brokers, strict=True)
-    )
-    return replace(problem, brokers=brokers)
+
+    def with_others_at(ratio: float | None) -> PlacementProblem:
+        inferred = [
+            None if ratio is None else broker.max_rate_per_s * ratio for broker in problem.brokers
+        ]
+        brokers = tuple(
+            replace(broker, speed_per_s=other if speed is None else speed)
+            for speed, other, broker in zip(speeds, inferred, problem.brokers, strict=True)
+        )
+        return replace(problem, brokers=brokers)
+
+    fit = with_others_at(ratio)
+    return fit if _has_room(fit) else with_others_at(None)
+
+
+def _has_room(problem: PlacementProblem) -> bool:
+    room = math.fsum(broker.room_per_s for broker in problem.brokers)
+    return room >= float(problem.loads().sum())
 
 
 def fits(problem: PlacementProblem, at: int) -> bool:
@@ -109,8 +126,10 @@ def fits(problem: PlacementProblem, at: int) -> bool:
 def _fitted_speed(problem: PlacementProblem, at: int, loads: Floats) -> float:
     """Return the speed with which the model says of today's publishers what was measured.
 
-    A percentile that a broker hardly faster than what is sent would still keep gives that speed;
-    one that is too short for any, a capacity beyond which speed no longer matters.
+    A percentile that is too short for any gives a capacity beyond which speed no longer matters. One
+    that is too long for a broker hardly faster than what is sent is that of a backlog, which grew
+    by 1/speed less 1/sent with each message: from what it has become while it was measured follows
+    the speed. Longer than that time it had begun before; then that slow speed is all that is known.
     """
     measured, broker = problem.measured[at], problem.brokers[at]
     rate = measured.messages / measured.seconds
@@ -142,7 +161,8 @@ def _fitted_speed(problem: PlacementProblem, at: int, loads: Floats) -> float:
         while low > slowest and too_long(math.log(low)) <= 0.0:
             low, high = max(sent + (low - sent) / 2.0, slowest), low
         if low == slowest and too_long(math.log(low)) <= 0.0:
-            return slowest
+            grew = target_s / (PERCENTILE * measured.seconds)
+            return slowest if grew > 1.0 else min(slowest, sent / (1.0 + grew))
     return math.exp(brentq(too_long, math.log(low), math.log(high), xtol=RESOLUTION))
 
 
@@ -452,6 +472,8 @@ def profile(
     while len(rounds) < most_rounds:
         fit = fitted(known)
         bounded = _bounded(fit, tried, float(loads.min()))
+        if not _has_room(bounded):
+            bounded = _bounded(_with_speeds(known), tried, float(loads.min()))
         curve = options(bounded, seed=seed)
         chosen = choice(bounded, curve, stay=True, seed=seed)
         if chosen is None or not chosen.fits:

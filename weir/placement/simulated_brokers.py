@@ -6,13 +6,19 @@ Rates are messages per second, delays seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from weir.model.placement import NOWHERE, MeasuredDelays, Percentile
-from weir.queueing.simulated_broker import NothingSent, Senders, SimulatedBroker, simulated
+from weir.queueing.simulated_broker import (
+    NothingSent,
+    Senders,
+    SimulatedBroker,
+    delays_at,
+    simulated,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +29,12 @@ if TYPE_CHECKING:
     from weir.queueing.simulated_broker import Arrivals
     from weir.queueing.traces import Estimate
 
+    Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
+
+PHASES, ORDERS = range(2)
+"""What the seed draws of publishers, each on its own: who is who stays the same however often
+their messages are measured."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,6 +49,13 @@ class SimulatedBrokers:
     """Of one that is repeated for twice as long because it says too little."""
     seed: int
     arrivals: Arrivals = "poisson"
+    spread_s: float = 0.0
+    """Over which the publishers of a group send, evenly and in an order of their own; 0: in
+    lockstep."""
+    others_batch: int = 1
+    """Messages of other topics that come at a time."""
+    others_speed_per_s: float | None = None
+    """How many of those a broker processes per second; None: as many as of the topic's own."""
     measurements: int = field(default=0, init=False)
 
     def measure(self, problem: PlacementProblem, at: int) -> MeasuredDelays:
@@ -55,25 +73,63 @@ class SimulatedBrokers:
             return 0.0
         return measured.ratio(problem.contract.objectives)
 
+    def delays(self, problem: PlacementProblem, at: int) -> Floats:
+        """Return what each message of today's publishers takes at a broker, in one measurement."""
+        here = np.flatnonzero(problem.publishers.today == at)
+        self.measurements += 1
+        delays, _ = delays_at(
+            self._broker(problem, at, here),
+            self.senders(problem, here),
+            seconds=self.seconds,
+            seed=(self.seed, self.measurements),
+            arrivals=self.arrivals,
+        )
+        return delays
+
+    def senders(self, problem: PlacementProblem, here: Places) -> Senders:
+        """Return who of these publishers sends on its own, and when those of a group do."""
+        groups, batch = problem.publishers.groups, problem.contract.batch
+        together = senders_of(problem, here)
+        publishers, names = len(groups), len(problem.publishers.group_names)
+        phases = np.random.default_rng([self.seed, PHASES]).uniform(0.0, 1.0, publishers + names)
+        alone = here[groups[here] == NOWHERE]
+        known = np.unique(groups[here][groups[here] != NOWHERE])
+        offsets = None
+        if self.spread_s > 0.0:
+            late = late_in_group(groups, self.spread_s, seed=self.seed)
+            in_group = here[groups[here] != NOWHERE]
+            ordered = in_group[np.argsort(groups[in_group], kind="stable")]
+            offsets = np.repeat(np.concatenate([np.zeros(len(alone)), late[ordered]]), batch)
+        return replace(
+            together,
+            phases=np.concatenate([phases[alone], phases[publishers + known]]),
+            offsets_s=offsets,
+        )
+
+    def _broker(self, problem: PlacementProblem, at: int, here: Places) -> SimulatedBroker:
+        contract, loads = problem.contract, problem.loads()
+        share = float(loads[here].sum()) / float(loads.sum())
+        return SimulatedBroker(
+            speed_per_s=self.true_per_s[at],
+            others_per_s=problem.brokers[at].allocated_rate_per_s,
+            token_rate_per_s=contract.token_rate_per_s * share,
+            bucket=contract.bucket * share,
+            others_batch=self.others_batch,
+            others_speed_per_s=self.others_speed_per_s,
+        )
+
     def _measured(
         self, problem: PlacementProblem, at: int, here: Places, most_seconds: float
     ) -> MeasuredDelays:
         self.measurements += 1
-        contract, loads = problem.contract, problem.loads()
-        share = float(loads[here].sum()) / float(loads.sum())
         seen = simulated(
-            SimulatedBroker(
-                speed_per_s=self.true_per_s[at],
-                others_per_s=problem.brokers[at].allocated_rate_per_s,
-                token_rate_per_s=contract.token_rate_per_s * share,
-                bucket=contract.bucket * share,
-            ),
-            senders_of(problem, here),
+            self._broker(problem, at, here),
+            self.senders(problem, here),
             seconds=self.seconds,
             most_seconds=most_seconds,
             seed=(self.seed, self.measurements),
             arrivals=self.arrivals,
-            objectives=contract.objectives,
+            objectives=problem.contract.objectives,
         )
         return MeasuredDelays(
             messages=seen.messages,
@@ -104,3 +160,17 @@ def senders_of(problem: PlacementProblem, here: Places) -> Senders:
     batches = np.concatenate([np.full(int(alone.sum()), batch), members * batch])
     rates = np.concatenate([loads[alone], together])
     return Senders(batches=batches.astype(np.int64), batches_per_s=rates / batches)
+
+
+def late_in_group(groups: Places, spread_s: float, *, seed: int) -> Floats:
+    """Return how long after the first of its group each publisher sends: evenly over `spread_s`, in
+    an order that its name does not show. 0 for one without a group."""
+    count = len(groups)
+    drawn = np.random.default_rng([seed, ORDERS]).uniform(0.0, 1.0, count)
+    order = np.lexsort((drawn, groups))
+    starts = np.flatnonzero(np.diff(groups[order], prepend=NOWHERE - 1))
+    members = np.diff(starts, append=count)
+    nth = np.arange(count) - np.repeat(starts, members)
+    out = np.empty(count)
+    out[order] = spread_s * nth / np.maximum(1, np.repeat(members, members) - 1)
+    return np.where(groups == NOWHERE, 0.0, out)

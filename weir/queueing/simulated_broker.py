@@ -3,7 +3,8 @@ r"""A broker in virtual time: what each message of a topic takes, by the law of 
 Batches of the topic come to a token bucket (r, b), and wait there for tokens one by one; behind it
 one server takes 1/mu for each message, the topic's and those of others, in the order in which they
 are let in. Unlike `weir.queueing.broker_delay` nothing is approximated here: the server sees what
-the bucket lets through, and senders may be periodic. It stands for a broker where none runs, to
+the bucket lets through, senders may be periodic, messages of a batch may come one after the other,
+and those of other topics may come in batches that take another time. It stands for a broker where none runs, to
 try out what is done with measurements; what a broker does in truth is for measurements to say.
 
 Percentiles and means are estimates with intervals (`weir.queueing.traces`). Where a trace is too
@@ -44,11 +45,19 @@ STARTS, WHO, OTHERS = range(3)
 
 @compiled
 def through_broker(
-    times: Any, others: Any, token_rate: float, size: float, speed: float, delays: Any, holds: Any
+    times: Any,
+    others: Any,
+    token_rate: float,
+    size: float,
+    speed: float,
+    others_speed: float,
+    delays: Any,
+    holds: Any,
 ) -> None:
     """Fill what each message takes from its arrival on, and how long the bucket holds it.
 
-    `times` of the topic's messages and `others` rise.
+    `times` of the topic's messages and `others` rise; the server takes 1/`speed` for one of the
+    topic, 1/`others_speed` for one of the others.
     """
     ahead, latest = 0.0, times[0] if len(times) else 0.0
     idle_from, other = -np.inf, 0
@@ -59,7 +68,7 @@ def through_broker(
         ahead += 1.0
         let_in = times[at] + holds[at]
         while other < len(others) and others[other] <= let_in:
-            idle_from = max(idle_from, others[other]) + 1.0 / speed
+            idle_from = max(idle_from, others[other]) + 1.0 / others_speed
             other += 1
         idle_from = max(idle_from, let_in) + 1.0 / speed
         delays[at] = idle_from - times[at]
@@ -77,6 +86,11 @@ class Senders:
     """Messages that each sends at a time."""
     batches_per_s: Floats
     """How often each does."""
+    phases: Floats | None = None
+    """Where in its period each begins, from 0 to 1, if all are periodic; None: drawn anew."""
+    offsets_s: Floats | None = None
+    """How long after the beginning of a batch each of its messages comes, sender by sender; None:
+    all come at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +99,12 @@ class SimulatedBroker:
 
     speed_per_s: float
     others_per_s: float
-    """Of other topics, single messages at random."""
+    """Messages of other topics, in batches at random."""
     token_rate_per_s: float
     bucket: float
+    others_batch: int = 1
+    others_speed_per_s: float | None = None
+    """How many of those it processes per second; None: as many as of the topic's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,25 +141,15 @@ def simulated(
     """
     most = seconds if most_seconds is None else most_seconds
     while True:
-        times = message_times(senders, seconds, seed, arrivals)
-        delays, holds = np.empty(len(times)), np.empty(len(times))
-        through_broker(
-            times,
-            at_random(broker.others_per_s, seconds, np.random.default_rng([*seed, OTHERS])),
-            broker.token_rate_per_s,
-            broker.bucket,
-            broker.speed_per_s,
-            delays,
-            holds,
-        )
+        delays, holds = delays_at(broker, senders, seconds=seconds, seed=seed, arrivals=arrivals)
         longest = 2.0 * seconds > most
-        if len(times):
+        if len(delays):
             own = delays - holds
             delay, processing = quantile_of(delays, PERCENTILE), quantile_of(own, PERCENTILE)
             mean = mean_of(delays)
             if longest or _enough(delay, processing, mean, objectives):
                 return Simulated(
-                    messages=len(times),
+                    messages=len(delays),
                     seconds=seconds,
                     delay=delay,
                     processing=processing,
@@ -152,6 +159,34 @@ def simulated(
         elif longest:
             raise NothingSent("seconds", "nobody sends anything in this time; measure longer")
         seconds *= 2.0
+
+
+def delays_at(
+    broker: SimulatedBroker,
+    senders: Senders,
+    *,
+    seconds: float,
+    seed: Sequence[int],
+    arrivals: Arrivals = "poisson",
+) -> tuple[Floats, Floats]:
+    """Return what each message of so many seconds takes, in the order in which they come, and how
+    long the bucket holds it of that."""
+    times = message_times(senders, seconds, seed, arrivals)
+    delays, holds = np.empty(len(times)), np.empty(len(times))
+    others = at_random(
+        broker.others_per_s / broker.others_batch, seconds, np.random.default_rng([*seed, OTHERS])
+    )
+    through_broker(
+        times,
+        np.repeat(others, broker.others_batch),
+        broker.token_rate_per_s,
+        broker.bucket,
+        broker.speed_per_s,
+        broker.others_speed_per_s or broker.speed_per_s,
+        delays,
+        holds,
+    )
+    return delays, holds
 
 
 def _enough(
@@ -171,25 +206,46 @@ def _enough(
 def message_times(
     senders: Senders, seconds: float, seed: Sequence[int], arrivals: Arrivals
 ) -> Floats:
-    """Return when each message comes, in order; those of a batch come at the same moment. A longer
-    time begins with the same messages."""
+    """Return when each message comes, in order; those of a batch come at the same moment, unless
+    they have offsets. A longer time begins with the same messages."""
+    starts, who = _batch_starts(senders, seconds, seed, arrivals)
+    counts = senders.batches[who]
+    times = np.repeat(starts, counts)
+    if senders.offsets_s is None:
+        return times
+    firsts = np.cumsum(senders.batches) - senders.batches
+    ends = np.cumsum(counts)
+    nth = np.arange(len(times)) - np.repeat(ends - counts, counts)
+    times += senders.offsets_s[np.repeat(firsts[who], counts) + nth]
+    times.sort(kind="stable")
+    return times[: int(np.searchsorted(times, seconds))]
+
+
+def _batch_starts(
+    senders: Senders, seconds: float, seed: Sequence[int], arrivals: Arrivals
+) -> tuple[Floats, Counts]:
+    """Return when batches begin, in order, and who sends each."""
     if arrivals == "periodic":
         periods = 1.0 / senders.batches_per_s
-        phases = np.random.default_rng([*seed, STARTS]).uniform(0.0, 1.0, len(periods)) * periods
-        counts = np.maximum(np.ceil((seconds - phases) / periods), 0.0).astype(np.int64)
+        phases = senders.phases
+        if phases is None:
+            phases = np.random.default_rng([*seed, STARTS]).uniform(0.0, 1.0, len(periods))
+        first = phases * periods
+        counts = np.maximum(np.ceil((seconds - first) / periods), 0.0).astype(np.int64)
         who = np.repeat(np.arange(len(periods)), counts)
         nth = np.arange(len(who)) - np.repeat(np.cumsum(counts) - counts, counts)
-        starts = phases[who] + nth * periods[who]
+        starts = first[who] + nth * periods[who]
         order = np.argsort(starts, kind="stable")
-        starts, who = starts[order], who[order]
-    else:
-        whole = float(senders.batches_per_s.sum())
-        starts = at_random(whole, seconds, np.random.default_rng([*seed, STARTS]))
-        # Who sends the next batch depends on nothing before it.
-        odds = np.cumsum(senders.batches_per_s) / whole
-        drawn = np.random.default_rng([*seed, WHO]).uniform(0.0, 1.0, len(starts))
-        who = np.minimum(np.searchsorted(odds, drawn, side="right"), len(odds) - 1)
-    return np.repeat(starts, senders.batches[who])
+        return starts[order], who[order]
+    whole = float(senders.batches_per_s.sum())
+    starts = at_random(whole, seconds, np.random.default_rng([*seed, STARTS]))
+    if senders.offsets_s is None and int(np.ptp(senders.batches)) == 0:
+        # It makes no difference who sends.
+        return starts, np.zeros(len(starts), dtype=np.int64)
+    # Who sends the next batch depends on nothing before it.
+    odds = np.cumsum(senders.batches_per_s) / whole
+    drawn = np.random.default_rng([*seed, WHO]).uniform(0.0, 1.0, len(starts))
+    return starts, np.minimum(np.searchsorted(odds, drawn, side="right"), len(odds) - 1)
 
 
 def at_random(rate_per_s: float, seconds: float, rng: np.random.Generator) -> Floats:

@@ -184,6 +184,24 @@ def test_processing_too_short_to_be_measured_is_that_of_a_very_fast_broker(own_s
     assert fitted(known).brokers[0].room_per_s == 9_000.0
 
 
+@pytest.mark.parametrize("overload", [1.05, 1.6])
+def test_a_growing_backlog_says_how_fast_a_broker_is(overload: float) -> None:
+    given_ = topic(["b0"] * 1_000, [20_000.0])
+    speed = 10_000.0 / overload
+    brokers = SimulatedBrokers(true_per_s=[speed], seconds=60.0, most_seconds=60.0, seed=3)
+    known = replace(given_, measured={0: brokers.measure(given_, 0)})
+    assert fitted(known).brokers[0].speed_per_s == pytest.approx(speed, rel=0.02)
+
+
+def test_nobody_is_turned_away_because_of_a_speed_that_nobody_measured() -> None:
+    given_ = topic(["b0"] * 60 + [None] * 40, [900.0, 900.0])
+    brokers = SimulatedBrokers(true_per_s=[350.0, 800.0], seconds=60.0, most_seconds=60.0, seed=3)
+    fit = fitted(replace(given_, measured={0: brokers.measure(given_, 0)}))
+    # As slow as the first one the other would leave room for 700 of the 1,000 a second.
+    assert fit.brokers[0].processes_per_s == pytest.approx(350.0, rel=0.05)
+    assert fit.brokers[1].processes_per_s == 900.0
+
+
 def test_a_broker_that_cannot_follow_is_hardly_faster_than_what_is_sent() -> None:
     known = replace(topic(["b0"] * 100, [9_000.0]), measured={0: measured(1e3)})
     assert fitted(known).brokers[0].speed_per_s == pytest.approx(1_000.0, rel=2e-3)

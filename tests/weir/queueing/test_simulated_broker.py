@@ -35,7 +35,7 @@ def broker(speed: float, *, others: float = 0.0, size: float = FREE) -> Simulate
 def test_holds_and_delays_are_those_worked_by_hand() -> None:
     times, others = np.array([0.0, 0.0, 0.0, 1.0]), np.array([0.05, 0.9])
     delays, holds = np.empty(4), np.empty(4)
-    through_broker(times, others, 10.0, 2.0, 4.0, delays, holds)
+    through_broker(times, others, 10.0, 2.0, 4.0, 4.0, delays, holds)
     # Two find tokens, the third waits 0.1 s; one of others comes before it is let in.
     assert holds.tolist() == pytest.approx([0.0, 0.0, 0.1, 0.0])
     # Served until 0.25, 0.5, 0.75 (other), 1.0, 1.25 (other), 1.5.

@@ -1,0 +1,236 @@
+"""The paper's testbed in virtual time: six brokers, a new topic, its bucket, and who goes where.
+
+Brokers are simulated (`weir.placement.simulated_brokers`); everything that decides is the
+product's own: the methods of `weir.placement`, and its profiler, which places by what was measured.
+
+Rates are messages per second, delays seconds.
+
+Reference: C. Li, J. Liu, C. Lu, R. Guerin, C. D. Gill. Impact of distributed rate limiting on load
+distribution in a latency-sensitive messaging service (SRTM), section 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weir.model.placement import NOWHERE, BrokerRoom, Contract, PlacementProblem, Publishers
+from weir.placement import load_balanced
+from weir.placement._assigning import Rule, assign
+from weir.placement._quotas import by_room
+from weir.placement.options import with_brokers
+from weir.placement.profiling import profile
+from weir.placement.simulated_brokers import SimulatedBrokers
+from weir.queueing.simulated_broker import message_times
+from weir.queueing.traces import smallest_size, work_over
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from weir.queueing.simulated_broker import Arrivals
+
+    Floats = NDArray[np.float64]
+    Places = NDArray[np.int64]
+
+BROKERS = 6
+RATE_PER_S = 10.0
+"""Of each publisher."""
+SLO_S = 1e-3
+"""What 99 % of the messages must stay within, end to end."""
+TOKENS = 1.1
+"""Token rate over the topic's rate."""
+MARGIN = 1.1
+"""Bucket over the smallest with which 99 % of a recording find a token."""
+
+SPEED_PER_S = {1: 60_000.0, 10: 100_000.0}
+"""What a broker processes of messages that publishers send one by one, and ten at a time."""
+DECLARED_PER_S = 100_000.0
+"""What the operator says that a broker takes."""
+
+RECORDED = 3_000_000
+"""Messages of the recording that the bucket is set by."""
+MEASURED = 600_000
+"""Messages of a measurement: those of the paper's minute at 10,000 a second."""
+LEAST_SECONDS = 10.0
+MEASURED_ON = 8
+"""Times as long as it may take to tell a miss from chance."""
+
+RECORDING = 1_000_000
+"""Where the seeds of recordings begin, far from those of measurements."""
+
+CONCENTRATION = load_balanced.RULE
+"""Total loads even, over brokers that are chosen before."""
+MAX_MIN = Rule(fewest_brokers=False, even_totals=False, by_group=False)
+"""The topic's own parts even, over brokers that are chosen before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """A new topic as the paper describes it."""
+
+    publishers: int
+    batch: int = 1
+    arrivals: Arrivals = "poisson"
+    group: int = 1
+    """Publishers that send at the same moment; 1: each on its own."""
+    spread_s: float = 0.0
+    """Over which those of a group are spread."""
+    existing_per_s: tuple[float, ...] = (0.0,) * BROKERS
+    """What the brokers take of other topics."""
+    declared_per_s: float = DECLARED_PER_S
+
+    @property
+    def rate_per_s(self) -> float:
+        return self.publishers * RATE_PER_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seen:
+    """A placement and what its messages took in one measurement of all brokers."""
+
+    places: Places
+    p50_s: float
+    p95_s: float
+    p99_s: float
+    """Over all messages."""
+    p99_by_broker_s: dict[int, float]
+    rounds: int
+    """Of measuring that it took to come to this placement."""
+
+    @property
+    def brokers(self) -> int:
+        return len(self.p99_by_broker_s)
+
+
+class Testbed:
+    """Six brokers and a new topic; `seed`: what chance does."""
+
+    def __init__(self, workload: Workload, seed: int) -> None:
+        self.workload, self.seed = workload, seed
+        rate = workload.rate_per_s
+        seconds = max(LEAST_SECONDS, MEASURED / rate)
+        self.simulated = SimulatedBrokers(
+            true_per_s=[SPEED_PER_S[workload.batch]] * BROKERS,
+            seconds=seconds,
+            most_seconds=MEASURED_ON * seconds,
+            seed=seed,
+            arrivals=workload.arrivals,
+            spread_s=workload.spread_s,
+            others_batch=10,
+            others_speed_per_s=SPEED_PER_S[10],
+        )
+
+    @cached_property
+    def problem(self) -> PlacementProblem:
+        """Return the topic with the bucket that a recording of its messages asks for."""
+        workload = self.workload
+        count, rate = workload.publishers, workload.rate_per_s
+        alone = workload.group == 1
+        names = 0 if alone else -(-count // workload.group)
+        publishers = Publishers(
+            names=tuple(f"p{at:05}" for at in range(count)),
+            rates_per_s=np.full(count, RATE_PER_S),
+            groups=np.full(count, NOWHERE) if alone else np.arange(count) // workload.group,
+            group_names=tuple(f"g{at:04}" for at in range(names)),
+            pinned=np.full(count, NOWHERE),
+            today=np.full(count, NOWHERE),
+        )
+        contract = Contract(
+            topic="new",
+            messages_per_s=rate,
+            token_rate_per_s=TOKENS * rate,
+            bucket=1.0,
+            batch=workload.batch,
+            slo_p99_s=SLO_S,
+        )
+        rooms = tuple(
+            BrokerRoom(
+                broker=f"b{at + 1}",
+                max_rate_per_s=workload.declared_per_s,
+                allocated_rate_per_s=existing,
+            )
+            for at, existing in enumerate(workload.existing_per_s)
+        )
+        problem = PlacementProblem(contract=contract, brokers=rooms, publishers=publishers)
+        recording = message_times(
+            self.simulated.senders(problem, np.arange(count)),
+            RECORDED / rate,
+            (self.seed, RECORDING),
+            workload.arrivals,
+        )
+        work, _ = work_over(recording, contract.token_rate_per_s)
+        bucket = MARGIN * smallest_size(work).value
+        return replace(problem, contract=replace(contract, bucket=bucket))
+
+    def measured(self, places: Places, rounds: int = 0) -> Seen:
+        """Return what messages take with publishers at these brokers."""
+        in_force = self._in_force(places)
+        delays = {
+            at: self.simulated.delays(in_force, at)
+            for at in np.unique(places[places != NOWHERE]).tolist()
+        }
+        every = np.concatenate(list(delays.values()))
+        p50_s, p95_s, p99_s = np.quantile(every, (0.5, 0.95, 0.99), method="higher").tolist()
+        return Seen(
+            places=places,
+            p50_s=p50_s,
+            p95_s=p95_s,
+            p99_s=p99_s,
+            p99_by_broker_s={
+                at: float(np.quantile(each, 0.99, method="higher")) for at, each in delays.items()
+            },
+            rounds=rounds,
+        )
+
+    def over(self, count: int, rule: Rule) -> Places:
+        """Return the publishers over so many brokers, those with most room."""
+        problem = self.problem
+        room = np.array([broker.room_per_s for broker in problem.brokers])
+        order = by_room(room, [broker.broker for broker in problem.brokers])
+        chosen = with_brokers(problem, set(order[:count]))
+        return assign(chosen, rule, seed=self.seed, keep=False)
+
+    def load_balanced(self) -> Seen:
+        """Return LB: all brokers, total loads even."""
+        return self.measured(self.over(BROKERS, load_balanced.RULE))
+
+    def fewest(self, rule: Rule) -> Seen:
+        """Return the fewest brokers that are measured to keep the objective, one more at a time;
+        where none do, those that are nearest to it, as the paper reports them."""
+        objectives = self.problem.contract.objectives
+        best, nearest, rounds = None, np.inf, 0
+        for count in range(1, BROKERS + 1):
+            places = self.over(count, rule)
+            if (places == NOWHERE).any():
+                continue
+            rounds += 1
+            in_force = self._in_force(places)
+            ratio = max(
+                self.simulated.measure(in_force, at).ratio(objectives)
+                for at in np.unique(places).tolist()
+            )
+            if ratio < nearest:
+                best, nearest = places, ratio
+            if ratio <= 1.0:
+                break
+        if best is None:
+            raise ValueError("no number of brokers has room for this topic")
+        return self.measured(best, rounds)
+
+    def srtm(self) -> Seen:
+        """Return what the product's profiler comes to; where it finds nothing that keeps the
+        objective, that of its rounds which is nearest to it."""
+        objectives = self.problem.contract.objectives
+        rounds = profile(self.problem, self.simulated.measure, seed=self.seed).rounds
+
+        def late(at: int) -> float:
+            return max(each.ratio(objectives) for each in rounds[at].problem.measured.values())
+
+        nearest = min(range(len(rounds)), key=late)
+        return self.measured(rounds[nearest].problem.publishers.today, len(rounds))
+
+    def _in_force(self, places: Places) -> PlacementProblem:
+        return replace(self.problem, publishers=replace(self.problem.publishers, today=places))
