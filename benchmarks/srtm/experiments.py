@@ -1,0 +1,514 @@
+"""Figures 6 to 11 of the SRTM paper in virtual time, and what its text says of them.
+
+A figure has panels, a panel lines, a line a point for each value on its axis; a point is what
+several repetitions saw, each with other publishers and other chance. Statements are computed from
+the points, never written down.
+
+Delays are seconds in what is computed and milliseconds in what is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING
+
+from benchmarks.srtm.testbed import (
+    BROKERS,
+    CONCENTRATION,
+    CORRELATION,
+    MAX_MIN,
+    SLO_S,
+    TOKENS,
+    Seen,
+    Testbed,
+    Workload,
+)
+from benchmarks.statements import Statement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from weir.queueing.simulated_broker import Arrivals
+
+    Ways = Mapping[str, Callable[[Testbed], Seen]]
+
+REPETITIONS = 5
+"""Of each point; the paper's are ten."""
+
+LOADS = (10_000.0, 40_000.0, 50_000.0, 60_000.0, 70_000.0, 80_000.0)
+"""What brokers take of other topics in figure 8."""
+FEW, MANY = (1_000, 2_000, 3_000, 4_000, 5_000, 6_000), (2_000, 4_000, 6_000, 8_000, 10_000)
+GROUPS = (5, 10, 15, 20, 25, 30)
+SPREADS_MS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
+ARRIVALS: tuple[Arrivals, ...] = ("poisson", "periodic")
+
+LB, CONC, MAXMIN, SRTM, WEIR = "LB", "Conc", "Max-Min", "SRTM", "Weir"
+SAME_BROKERS = "Max-Min, SRTM's brokers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Point:
+    """What the repetitions at one value of the axis saw."""
+
+    x: float
+    seen: tuple[Seen, ...]
+
+    @property
+    def p99_ms(self) -> float:
+        """Return the median of the 99th percentile over all messages."""
+        return 1e3 * median(each.p99_s for each in self.seen)
+
+    @property
+    def range_ms(self) -> tuple[float, float]:
+        each = [1e3 * one.p99_s for one in self.seen]
+        return min(each), max(each)
+
+    @property
+    def slowest_ms(self) -> float:
+        """Return the median of that of the slowest broker."""
+        return 1e3 * median(max(each.p99_by_broker_s.values()) for each in self.seen)
+
+    @property
+    def brokers(self) -> float:
+        return median(each.brokers for each in self.seen)
+
+    @property
+    def keeps(self) -> bool:
+        return self.p99_ms <= 1e3 * SLO_S
+
+
+Line = tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Panel:
+    """One diagram of a figure."""
+
+    title: str
+    lines: Mapping[str, Line]
+
+    def at(self, line: str, x: float) -> Point:
+        return next(point for point in self.lines[line] if point.x == x)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Figure:
+    """A figure of the paper with what its text says of it."""
+
+    name: str
+    title: str
+    axis: str
+    panels: tuple[Panel, ...]
+    statements: Sequence[Statement] = field(default_factory=list)
+    remark: str = ""
+
+
+def line(
+    xs: Iterable[float], workload: Callable[[float], Workload], way: Callable[[Testbed], Seen]
+) -> Line:
+    """Return the points of a line."""
+    return tuple(
+        Point(
+            x=x, seen=tuple(way(Testbed(workload(x), seed)) for seed in range(1, REPETITIONS + 1))
+        )
+        for x in xs
+    )
+
+
+def panel(
+    title: str, xs: Sequence[float], workload: Callable[[float], Workload], ways: Ways
+) -> Panel:
+    """Return a panel with a line for each way to place."""
+    return Panel(title=title, lines={name: line(xs, workload, way) for name, way in ways.items()})
+
+
+def load_balanced(bench: Testbed) -> Seen:
+    return bench.measured(bench.over(BROKERS, CONCENTRATION))
+
+
+def concentrated(bench: Testbed) -> Seen:
+    return bench.fewest(CONCENTRATION)
+
+
+def max_min(bench: Testbed) -> Seen:
+    return bench.fewest(MAX_MIN)
+
+
+def correlation_aware(bench: Testbed) -> Seen:
+    return bench.fewest(CORRELATION)
+
+
+def max_min_over_as_many(bench: Testbed) -> Seen:
+    return bench.measured(bench.over(bench.fewest(CORRELATION).brokers, MAX_MIN))
+
+
+def _listed(values: Iterable[float], digits: int = 2) -> str:
+    return ", ".join(f"{value:,.{digits}f}" for value in values)
+
+
+def penalty() -> Figure:
+    """Return figure 6: a topic over one to six brokers."""
+    panels = []
+    for publishers in (1_000, 6_000):
+        points = tuple(
+            Point(
+                x=count,
+                seen=tuple(
+                    bench.measured(bench.over(count, MAX_MIN))
+                    for seed in range(1, REPETITIONS + 1)
+                    for bench in (Testbed(Workload(publishers=publishers), seed),)
+                ),
+            )
+            for count in range(1, BROKERS + 1)
+        )
+        panels.append(Panel(title=f"{publishers:,} publishers", lines={"over k brokers": points}))
+    light, heavy = (each.lines["over k brokers"] for each in panels)
+    rises = [point.p99_ms for point in light]
+    more = [point.p99_ms for point in heavy]
+    bench = Testbed(Workload(publishers=1_000), 1)
+    size = bench.problem.contract.bucket
+    # Wait for tokens alone: part k of the bucket lacks (k b0 - b) / k of b0.
+    free = size / 1.1
+    expected = 1e3 * (BROKERS * free - size) / bench.problem.contract.token_rate_per_s
+    statements = [
+        Statement(
+            key="rises",
+            paper="1,000 publishers: the 99th percentile increases with the number of brokers.",
+            measured=f"{_listed(rises)} ms at 1 to 6 brokers",
+            holds=rises == sorted(rises),
+        ),
+        Statement(
+            key="level",
+            paper="It reaches 14.7 ms at 6 brokers.",
+            measured=f"{rises[-1]:.1f} ms; of that {expected:.1f} ms follow from the contract alone",
+            holds=abs(rises[-1] / 14.7 - 1.0) <= 0.25,
+        ),
+        Statement(
+            key="overloaded",
+            paper="6,000 publishers overload a single broker (taken for its speed, see above).",
+            measured=f"{more[0]:.1f} ms at 1 broker",
+            holds=more[0] > 1e3 * SLO_S,
+        ),
+        Statement(
+            key="two",
+            paper="Splitting 6,000 publishers between two brokers reduces the tail latency.",
+            measured=f"{more[1]:.2f} ms at 2 brokers",
+            holds=more[1] < more[0],
+        ),
+        Statement(
+            key="no-more",
+            paper="Distributing them across more brokers is of no benefit.",
+            measured=f"{_listed(more[2:])} ms at 3 to 6 brokers",
+            holds=min(more[2:]) > more[1],
+        ),
+    ]
+    return Figure(
+        name="figure-6",
+        title="The penalty of a split (figure 6)",
+        axis="brokers",
+        panels=tuple(panels),
+        statements=statements,
+        remark="Waits for tokens do not depend on how fast a broker is: of the rise to six brokers "
+        f"they explain ((6 b0 - b) / r) {expected:.1f} ms, b0 being the smallest bucket and b that "
+        "with its margin.",
+    )
+
+
+def _four(
+    xs: Sequence[float], ways: Ways, *, existing: tuple[float, ...] = (0.0,) * BROKERS
+) -> tuple[Panel, ...]:
+    return tuple(
+        panel(
+            f"{arrivals.capitalize()}, batch {batch}",
+            xs,
+            lambda x, arrivals=arrivals, batch=batch: Workload(  # type: ignore[misc]
+                publishers=int(x), batch=batch, arrivals=arrivals, existing_per_s=existing
+            ),
+            ways,
+        )
+        for arrivals in ARRIVALS
+        for batch in (1, 10)
+    )
+
+
+def concentration() -> Figure:
+    """Return figure 7: all brokers, or as few as will do."""
+    panels = _four(FEW, {LB: load_balanced, CONC: concentrated, WEIR: Testbed.profiled})
+    conc = [point for each in panels for point in each.lines[CONC]]
+    lb = [point for each in panels for point in each.lines[LB]]
+    falls = all(
+        one.p99_ms > other.p99_ms
+        for each in panels
+        for one, other in zip(each.lines[LB], each.lines[LB][1:], strict=False)
+    )
+    ratios = [
+        many.p99_ms / one.p99_ms
+        for single, batch in ((panels[0], panels[1]), (panels[2], panels[3]))
+        for one, many in zip(single.lines[LB], batch.lines[LB], strict=True)
+    ]
+    statements = [
+        Statement(
+            key="conc-meets",
+            paper="Conc meets the objective of 1 ms for all configurations.",
+            measured=f"at most {max(point.p99_ms for point in conc):.2f} ms",
+            holds=all(point.keeps for point in conc),
+        ),
+        Statement(
+            key="lb-fails",
+            paper="LB consistently fails to.",
+            measured=f"at least {min(point.p99_ms for point in lb):.2f} ms",
+            holds=not any(point.keeps for point in lb),
+        ),
+        Statement(
+            key="lb-falls",
+            paper="As the number of publishers increases, the penalty that LB incurs decreases.",
+            measured="; ".join(
+                f"{each.title}: {each.lines[LB][0].p99_ms:.1f} to {each.lines[LB][-1].p99_ms:.1f} ms"
+                for each in panels
+            ),
+            holds=falls,
+        ),
+        Statement(
+            key="batches",
+            paper="LB is significantly worse for batch arrivals.",
+            measured=f"{min(ratios):.1f} to {max(ratios):.1f} times with batches of 10",
+            holds=min(ratios) > 2.0,
+        ),
+    ]
+    return Figure(
+        name="figure-7",
+        title="Concentration (figure 7)",
+        axis="publishers",
+        panels=panels,
+        statements=statements,
+    )
+
+
+def max_min_parts() -> Figure:
+    """Return figure 8: brokers that have something to do before the topic comes."""
+    panels = _four(
+        MANY,
+        {CONC: concentrated, MAXMIN: max_min, WEIR: Testbed.profiled},
+        existing=LOADS,
+    )
+    first = panels[0]
+    alike = [
+        abs(each.at(CONC, x).p99_ms / each.at(MAXMIN, x).p99_ms - 1.0)
+        for each in panels
+        for x in (2_000, 4_000)
+    ]
+    used = sorted(
+        {
+            name
+            for each in first.at(MAXMIN, 8_000).seen
+            for name in (f"b{at + 1}" for at in each.p99_by_broker_s)
+        }
+    )
+    third = {
+        name: 1e3
+        * median(each.p99_by_broker_s.get(2, float("nan")) for each in first.at(name, 8_000).seen)
+        for name in (CONC, MAXMIN, WEIR)
+    }
+    bursts = [
+        (each.at(name, x).p99_ms, single.at(name, x).p99_ms)
+        for single, each in ((panels[2], panels[3]),)
+        for name in (CONC, MAXMIN)
+        for x in MANY
+    ]
+    statements = [
+        Statement(
+            key="alike",
+            paper="Up to 4,000 publishers the topic fits on the most lightly loaded broker, and "
+            "both perform identically.",
+            measured=f"percentiles at most {100 * max(alike):.0f} % apart, at one broker",
+            holds=max(alike) < 0.15
+            and all(each.at(name, 4_000).brokers == 1 for each in panels for name in (CONC, MAXMIN)),
+        ),
+        Statement(
+            key="three",
+            paper="8,000 publishers have to be distributed across brokers 1, 2 and 3.",
+            measured=f"Poisson, batch 1: {', '.join(used)}",
+            holds=used == ["b1", "b2", "b3"],
+        ),
+        Statement(
+            key="third",
+            paper="Publishers at broker 3 then see 1.50 ms under Conc and 0.87 ms under Max-Min.",
+            measured=", ".join(f"{name}: {value:.2f} ms" for name, value in third.items()),
+            holds=third[MAXMIN] < third[CONC],
+        ),
+        Statement(
+            key="bursts",
+            paper="Periodic bursts of 10 perform as well if not better than single messages.",
+            measured="; ".join(f"{many:.2f} for {one:.2f} ms" for many, one in bursts),
+            holds=all(many <= 1.1 * one for many, one in bursts),
+        ),
+        Statement(
+            key="improves",
+            paper="Periodic: Conc improves from 8,000 to 10,000 publishers.",
+            measured="; ".join(
+                f"{each.title}: {each.at(CONC, 8_000).p99_ms:.2f}, then "
+                f"{each.at(CONC, 10_000).p99_ms:.2f} ms"
+                for each in panels[2:]
+            ),
+            holds=all(
+                each.at(CONC, 10_000).p99_ms < each.at(CONC, 8_000).p99_ms for each in panels[2:]
+            ),
+        ),
+    ]
+    return Figure(
+        name="figure-8",
+        title="Max-Min (figure 8)",
+        axis="publishers",
+        panels=panels,
+        statements=statements,
+    )
+
+
+def correlation() -> tuple[Figure, Figure]:
+    """Return figures 9 and 10: publishers of a group send at the same moment."""
+    panels = tuple(
+        panel(
+            arrivals.capitalize(),
+            GROUPS,
+            lambda x, arrivals=arrivals: Workload(  # type: ignore[misc]
+                publishers=1_000, batch=10, arrivals=arrivals, group=int(x)
+            ),
+            {
+                MAXMIN: max_min,
+                SRTM: correlation_aware,
+                SAME_BROKERS: max_min_over_as_many,
+                WEIR: Testbed.profiled,
+            },
+        )
+        for arrivals in ARRIVALS
+    )
+    srtm = [point for each in panels for point in each.lines[SRTM]]
+    weir = [point for each in panels for point in each.lines[WEIR]]
+    pairs = [
+        (each.at(MAXMIN, x), each.at(SRTM, x), each.at(SAME_BROKERS, x))
+        for each in panels
+        for x in GROUPS
+    ]
+    split = [pair for pair in pairs if pair[1].brokers > 1]
+    counts = "; ".join(
+        f"{each.title}: {_listed((point.brokers for point in each.lines[SRTM]), 0)}"
+        for each in panels
+    )
+    nine = [
+        Statement(
+            key="srtm-meets",
+            paper="SRTM meets the objective even for groups of 30.",
+            measured=f"at most {max(point.p99_ms for point in srtm):.2f} ms; Weir "
+            f"{max(point.p99_ms for point in weir):.2f} ms",
+            holds=all(point.keeps for point in (*srtm, *weir)),
+        ),
+        Statement(
+            key="more-brokers",
+            paper="The larger the groups, the more brokers it takes.",
+            measured=counts,
+            holds=all(
+                [point.brokers for point in each.lines[SRTM]]
+                == sorted(point.brokers for point in each.lines[SRTM])
+                and each.lines[SRTM][-1].brokers > each.lines[SRTM][0].brokers
+                for each in panels
+            ),
+        ),
+        Statement(
+            key="max-min-misses",
+            paper="Max-Min, blind to groups, does not keep it where SRTM needs more than one broker.",
+            measured="Max-Min " + _listed(pair[0].p99_ms for pair in split) + " ms",
+            holds=not any(pair[0].keeps for pair in split),
+        ),
+        Statement(
+            key="fewer",
+            paper="Max-Min is forced to use fewer brokers.",
+            measured="; ".join(f"{pair[0].brokers:.0f} for {pair[1].brokers:.0f}" for pair in split),
+            holds=all(pair[0].brokers <= pair[1].brokers for pair in split)
+            and any(pair[0].brokers < pair[1].brokers for pair in split),
+        ),
+    ]
+    ten = [
+        Statement(
+            key="even-worse",
+            paper="With the same number of brokers as SRTM, Max-Min is even worse.",
+            measured="; ".join(
+                f"{pair[2].p99_ms:.2f} for {pair[0].p99_ms:.2f} ms" for pair in split
+            ),
+            holds=all(pair[2].p99_ms >= 0.95 * pair[0].p99_ms for pair in split),
+        )
+    ]
+
+    def only(*names: str) -> tuple[Panel, ...]:
+        return tuple(
+            Panel(title=each.title, lines={name: each.lines[name] for name in names})
+            for each in panels
+        )
+
+    return (
+        Figure(
+            name="figure-9",
+            title="Correlation-aware placement (figure 9)",
+            axis="publishers of a group",
+            panels=only(MAXMIN, SRTM, WEIR),
+            statements=nine,
+        ),
+        Figure(
+            name="figure-10",
+            title="Max-Min over as many brokers (figure 10)",
+            axis="publishers of a group",
+            panels=only(SAME_BROKERS, SRTM),
+            statements=ten,
+        ),
+    )
+
+
+def imprecise_correlation() -> Figure:
+    """Return figure 11: publishers of a group send one after the other within an interval."""
+    panels = tuple(
+        panel(
+            arrivals.capitalize(),
+            SPREADS_MS,
+            lambda x, arrivals=arrivals: Workload(  # type: ignore[misc]
+                publishers=1_000, batch=10, arrivals=arrivals, group=25, spread_s=x / 1e3
+            ),
+            {MAXMIN: max_min, SRTM: correlation_aware, WEIR: Testbed.profiled},
+        )
+        for arrivals in ARRIVALS
+    )
+    small = [(each.at(MAXMIN, x), each.at(SRTM, x)) for each in panels for x in (0.0, 1.0, 2.0)]
+    ends = [
+        (each.lines[name][0], each.lines[name][-1], f"{each.title}, {name}")
+        for each in panels
+        for name in (MAXMIN, SRTM)
+    ]
+    statements = [
+        Statement(
+            key="helps",
+            paper="Where the noise is small, knowing the groups still helps.",
+            measured="; ".join(
+                f"{srtm.p99_ms:.2f} for {blind.p99_ms:.2f} ms" for blind, srtm in small
+            ),
+            holds=all(srtm.p99_ms < blind.p99_ms for blind, srtm in small),
+        ),
+        Statement(
+            key="falls",
+            paper="With the interval, tail latency and the number of brokers decrease for both.",
+            measured="; ".join(
+                f"{name}: {first.p99_ms:.2f} to {last.p99_ms:.2f} ms, {first.brokers:.0f} to "
+                f"{last.brokers:.0f} brokers"
+                for first, last, name in ends
+            ),
+            holds=all(
+                last.brokers <= first.brokers and (last.p99_ms < first.p99_ms or last.keeps)
+                for first, last, _ in ends
+            ),
+        ),
+    ]
+    return Figure(
+        name="figure-11",
+        title="Imprecise correlation (figure 11)",
+        axis="milliseconds over which a group of 25 sends",
+        panels=panels,
+        statements=statements,
+    )
