@@ -104,23 +104,16 @@ class Figure:
     remark: str = ""
 
 
-def line(
-    xs: Iterable[float], workload: Callable[[float], Workload], way: Callable[[Testbed], Seen]
-) -> Line:
-    """Return the points of a line."""
-    return tuple(
-        Point(
-            x=x, seen=tuple(way(Testbed(workload(x), seed)) for seed in range(1, REPETITIONS + 1))
-        )
-        for x in xs
-    )
-
-
 def panel(
     title: str, xs: Sequence[float], workload: Callable[[float], Workload], ways: Ways
 ) -> Panel:
-    """Return a panel with a line for each way to place."""
-    return Panel(title=title, lines={name: line(xs, workload, way) for name, way in ways.items()})
+    """Return a panel with a line for each way to place; all lines have the same publishers."""
+    points: dict[str, list[Point]] = {name: [] for name in ways}
+    for x in xs:
+        benches = [Testbed(workload(x), seed) for seed in range(1, REPETITIONS + 1)]
+        for name, way in ways.items():
+            points[name].append(Point(x=x, seen=tuple(way(bench) for bench in benches)))
+    return Panel(title=title, lines={name: tuple(line) for name, line in points.items()})
 
 
 def load_balanced(bench: Testbed) -> Seen:

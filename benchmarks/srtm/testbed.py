@@ -26,7 +26,6 @@ from weir.placement.profiling import profile
 from weir.placement.simulated_brokers import SimulatedBrokers, senders_of
 from weir.queueing.bucket_delay import smallest_free_size
 from weir.queueing.poisson_work import PoissonWork
-from weir.queueing.simulated_broker import message_times
 from weir.queueing.traces import smallest_size, work_over
 
 if TYPE_CHECKING:
@@ -52,18 +51,13 @@ SPEED_PER_S = {1: 60_000.0, 10: 100_000.0}
 DECLARED_PER_S = 100_000.0
 """What the operator says that a broker takes."""
 
-RECORDED = 3_000_000
-"""Messages of the recording that the bucket is set by."""
 MEASURED = 600_000
 """Messages of a round of measuring: those of the paper's minute at 10,000 a second."""
 LEAST_SECONDS = 10.0
 MEASURED_ON = 8
 """Times as long as it may take to tell a miss from chance."""
 SHOWN = 10
-"""Times as long is measured what is shown."""
-
-RECORDING = 1_000_000
-"""Where the seeds of recordings begin, far from those of measurements."""
+"""Times as long is recorded, and replayed for what is shown."""
 
 CONCENTRATION = load_balanced.RULE
 MAX_MIN = Rule(fewest_brokers=False, even_totals=False, by_group=False)
@@ -111,9 +105,13 @@ class Seen:
 
 
 class Testbed:
-    """Six brokers and a new topic; `seed`: what chance does."""
+    """Six brokers and a new topic; `seed`: what chance does.
 
-    def __init__(self, workload: Workload, seed: int) -> None:
+    `is_replayed`: the bucket is that of a recording, and every placement is measured with the same
+    messages. Else they are drawn anew for each measurement, and the bucket is computed.
+    """
+
+    def __init__(self, workload: Workload, seed: int, *, is_replayed: bool = True) -> None:
         self.workload, self.seed = workload, seed
         rate = workload.rate_per_s
         seconds = max(LEAST_SECONDS, MEASURED / rate)
@@ -124,6 +122,7 @@ class Testbed:
             seed=seed,
             arrivals=workload.arrivals,
             spread_s=workload.spread_s,
+            is_replayed=is_replayed,
             others_batch=10,
             others_speed_per_s=SPEED_PER_S[10],
         )
@@ -160,35 +159,29 @@ class Testbed:
             for at, existing in enumerate(workload.existing_per_s)
         )
         problem = PlacementProblem(contract=contract, brokers=rooms, publishers=publishers)
-        bucket = MARGIN * self._smallest_bucket(problem)
-        return replace(problem, contract=replace(contract, bucket=bucket))
+        smallest = self._recorded_bucket(problem) if self.simulated.is_replayed else None
+        free = self._computed_bucket(problem) if smallest is None else smallest
+        contract = replace(contract, bucket=MARGIN * free, recorded_bucket=smallest)
+        return replace(problem, contract=contract)
 
-    def _smallest_bucket(self, problem: PlacementProblem) -> float:
-        """Return the smallest bucket with which 99 % find a token at one broker: computed where
-        publishers send at random (footnote 8), else that of a recording (section 6)."""
-        workload, everybody = self.workload, np.arange(self.workload.publishers)
-        if workload.arrivals == "poisson" and not workload.spread_s:
-            senders = senders_of(problem, everybody)
-            sizes, counts = np.unique(senders.batches, return_counts=True)
-            work = PoissonWork(
-                1.0 / TOKENS, dict(zip(sizes.tolist(), map(float, counts), strict=True))
-            )
-            return smallest_free_size(work)
-        recording = message_times(
-            self.simulated.senders(problem, everybody),
-            RECORDED / workload.rate_per_s,
-            (self.seed, RECORDING),
-            workload.arrivals,
-        )
-        work_before, _ = work_over(recording, problem.contract.token_rate_per_s)
-        return smallest_size(work_before).value
+    def _recorded_bucket(self, problem: PlacementProblem) -> float:
+        """Return the smallest bucket with which 99 % of what everybody sends find a token at one
+        broker (section 6)."""
+        times = self.simulated.times(problem, SHOWN * self.simulated.seconds)
+        work, _ = work_over(times, problem.contract.token_rate_per_s)
+        return smallest_size(work).value
+
+    def _computed_bucket(self, problem: PlacementProblem) -> float:
+        """Return the same where publishers send at random (footnote 8)."""
+        senders = senders_of(problem, np.arange(self.workload.publishers))
+        sizes, counts = np.unique(senders.batches, return_counts=True)
+        shares = dict(zip(sizes.tolist(), map(float, counts), strict=True))
+        return smallest_free_size(PoissonWork(1.0 / TOKENS, shares))
 
     def measured(self, places: Places, rounds: int = 0) -> Seen:
         """Return what messages take with publishers at these brokers."""
         in_force = self._in_force(places)
         shown = replace(self.simulated, seconds=SHOWN * self.simulated.seconds)
-        # It goes on drawing where the rounds of measuring ended.
-        shown.measurements = self.simulated.measurements
         delays = {
             at: shown.delays(in_force, at)
             for at in np.unique(places[places != NOWHERE]).tolist()

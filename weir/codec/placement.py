@@ -10,7 +10,8 @@
                          "delay": {"p99_s": 0.002, "low_s": 0.0018, "high_s": 0.0021},
                          "processing": {"p99_s": 0.001, "low_s": 0.0009, "high_s": null}}}}
 
-`topic.id`, `topic.batch`, `topic.slo_p99_s`, `topic.slo_mean_s`, `allocated_rate`, `drained`,
+`topic.id`, `topic.batch`, `topic.slo_p99_s`, `topic.slo_mean_s`, `topic.recorded_bucket` (of the
+smallest bucket that a recording asks for), `allocated_rate`, `drained`,
 `speed` of a broker, `group`, `pins`, `previous`, `measured_of` and `measured` may be left out, and
 of what was measured `"mean": {"mean_s": 0.0005, "low_s": 0.0004, "high_s": 0.0006}`.
 """
@@ -110,6 +111,7 @@ def placement_bytes(problem: PlacementProblem) -> bytes:
             "batch": contract.batch,
             "slo_p99_s": contract.slo_p99_s,
             **({} if contract.slo_mean_s is None else {"slo_mean_s": contract.slo_mean_s}),
+            **_recorded(contract),
         },
         "brokers": [
             {
@@ -135,6 +137,12 @@ def placement_bytes(problem: PlacementProblem) -> bytes:
         **_measured_plain(problem),
     }
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _recorded(contract: Contract) -> dict[str, float]:
+    if contract.recorded_bucket is None:
+        return {}
+    return {"recorded_bucket": contract.recorded_bucket}
 
 
 def delays_to_dict(delays: MeasuredDelays) -> dict[str, Any]:
@@ -224,12 +232,16 @@ def _contract(obj: object) -> Contract:
         obj,
         "topic",
         ("rate", "token_rate", "bucket"),
-        ("id", "batch", "slo_p99_s", "slo_mean_s"),
+        ("id", "batch", "slo_p99_s", "slo_mean_s", "recorded_bucket"),
     )
     bucket = number(given["bucket"], "topic.bucket")
     if bucket < 1:
         message = f"must be at least 1 message, but is {bucket:g}: nothing would ever pass"
         raise InvalidProblem("topic.bucket", message)
+    recorded = given.get("recorded_bucket")
+    if recorded is not None and number(recorded, "topic.recorded_bucket") < 1:
+        message = f"must be at least 1 message, but is {recorded:g}: a message takes a token"
+        raise InvalidProblem("topic.recorded_bucket", message)
     slo, slo_mean = given.get("slo_p99_s"), given.get("slo_mean_s")
     return Contract(
         topic=_name(given.get("id", "topic"), "topic.id"),
@@ -239,6 +251,7 @@ def _contract(obj: object) -> Contract:
         batch=whole(given.get("batch", 1), "topic.batch", least=1, most=MOST_BATCH),
         slo_p99_s=None if slo is None else _positive(slo, "topic.slo_p99_s"),
         slo_mean_s=None if slo_mean is None else _positive(slo_mean, "topic.slo_mean_s"),
+        recorded_bucket=None if recorded is None else float(recorded),
     )
 
 

@@ -64,6 +64,9 @@ class Contract:
     """What at most 1 % of the messages may wait longer than; None: nothing is promised."""
     slo_mean_s: float | None = None
     """What messages may wait on average; None: nothing is promised."""
+    recorded_bucket: float | None = None
+    """The smallest bucket with which 99 % of its recorded messages would have found a token had one
+    broker served them all; None: publishers send at random, as far as is known."""
 
     @property
     def objectives(self) -> Objectives:

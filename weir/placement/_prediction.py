@@ -8,6 +8,8 @@ same moment: together they are one sender of larger batches. All others send on 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +18,7 @@ from weir.model.placement import NOWHERE, Placement, Share
 from weir.placement._quotas import brokers_needed
 from weir.queueing.bucket_delay import SubBucket, split_mean_s, split_quantile_s
 from weir.queueing.poisson_work import PoissonWork
+from weir.queueing.work_ahead import StretchedWork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,11 +26,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from weir.model.placement import Contract, PlacementProblem
+    from weir.queueing.work_ahead import WorkAhead
 
 PERCENTILE = 0.99
 
 NEARLY_ONE = 1e-9
 """What rounding may lack for a contract to be as large as what is sent: then there is no bound."""
+
+LEAST_BURSTINESS = 1e-6
 
 MOST_SIZES = 2048
 """Units of the largest batch up to which sizes are taken as they are, their common divisor being
@@ -45,11 +51,13 @@ def predicted(problem: PlacementProblem, places: NDArray[np.int64], *, method: s
     shares: dict[int, Share] = {}
     parts: list[SubBucket] = []
     utilisation = whole / contract.token_rate_per_s
+    burstiness = burstiness_of(problem)
     for at in np.flatnonzero(counts).tolist():
         messages = float(carried[at])
         p99_s = mean_s = None
         if utilisation < 1 - NEARLY_ONE:
-            part = part_of(contract, messages, whole, batches_at(problem, places == at, loads))
+            batches = batches_at(problem, places == at, loads)
+            part = part_of(contract, messages, whole, batches, burstiness)
             parts.append(part)
             p99_s, mean_s = part.quantile_s(PERCENTILE), part.mean_s()
         shares[at] = Share(
@@ -74,16 +82,63 @@ def predicted(problem: PlacementProblem, places: NDArray[np.int64], *, method: s
 
 
 def part_of(
-    contract: Contract, messages_per_s: float, whole_per_s: float, batches: Mapping[int, float]
+    contract: Contract,
+    messages_per_s: float,
+    whole_per_s: float,
+    batches: Mapping[int, float],
+    burstiness: float = 1.0,
 ) -> SubBucket:
     """Return the part of the bucket of a broker that takes so many of all messages."""
     share = messages_per_s / whole_per_s
+    work: WorkAhead = PoissonWork(whole_per_s / contract.token_rate_per_s, batches)
+    if burstiness != 1.0:
+        work = StretchedWork(work, burstiness)
     return SubBucket(
         rate_per_s=contract.token_rate_per_s * share,
         size=contract.bucket * share,
         messages_per_s=messages_per_s,
-        work=PoissonWork(whole_per_s / contract.token_rate_per_s, batches),
+        work=work,
     )
+
+
+def burstiness_of(problem: PlacementProblem) -> float:
+    """Return how many times as much work was recorded ahead of the topic's messages as its batches
+    would bring if they came at random; 1 where nothing was recorded.
+
+    Periodic publishers, or groups that are only nearly in lockstep, are less bursty than that. The
+    part of a bucket is as its whole where groups are split in proportion, and so is the work.
+    """
+    recorded, at_random = problem.contract.recorded_bucket, _work_at_random(problem)
+    if recorded is None or not at_random:
+        return 1.0
+    return max(LEAST_BURSTINESS, (recorded - 1.0) / at_random)
+
+
+def as_bursty_as(problem: PlacementProblem, recorded: PlacementProblem) -> PlacementProblem:
+    """Return the problem with the bucket that would have been recorded of it, were it as bursty as
+    the other one, of which one was recorded."""
+    at_random = _work_at_random(problem)
+    if problem.contract.recorded_bucket is None or not at_random:
+        return problem
+    bucket = 1.0 + burstiness_of(recorded) * at_random
+    return replace(problem, contract=replace(problem.contract, recorded_bucket=bucket))
+
+
+def _work_at_random(problem: PlacementProblem) -> float | None:
+    """Return the 99th percentile of the work ahead of the topic's messages, were its batches to
+    come at random; None: no recording asks for it, or it has no bound."""
+    loads = problem.loads()
+    utilisation = float(loads.sum()) / problem.contract.token_rate_per_s
+    if problem.contract.recorded_bucket is None or not 0.0 < utilisation < 1 - NEARLY_ONE:
+        return None
+    batches = batches_at(problem, np.ones(len(loads), dtype=bool), loads)
+    return work_quantile(utilisation, tuple(sorted(batches.items())))
+
+
+@lru_cache(maxsize=64)
+def work_quantile(utilisation: float, batches: tuple[tuple[int, float], ...]) -> float:
+    """Return the 99th percentile of the work ahead of a message where batches come at random."""
+    return PoissonWork(utilisation, dict(batches)).quantile(PERCENTILE)
 
 
 def batches_at(

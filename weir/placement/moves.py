@@ -25,7 +25,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weir.model.placement import NOWHERE
-from weir.placement._prediction import NEARLY_ONE, PERCENTILE, coarse_enough, part_of
+from weir.placement._prediction import (
+    NEARLY_ONE,
+    PERCENTILE,
+    burstiness_of,
+    coarse_enough,
+    part_of,
+)
 from weir.placement._quotas import ROUNDING
 from weir.queueing.broker_delay import BrokerDelay, mixed_quantile_s, processing
 
@@ -202,6 +208,7 @@ class _Senders:
 
     def __init__(self, problem: PlacementProblem, places: Places, loads: Floats) -> None:
         self._contract, self._groups = problem.contract, problem.publishers.groups
+        self._burstiness = burstiness_of(problem)
         self._rooms = problem.brokers
         self._brokers = len(problem.brokers)
         served = places != NOWHERE
@@ -297,7 +304,7 @@ class _Senders:
             {members * batch: each / (members * batch) for members, (_, each) in sizes.items()}
         )
         tail = BrokerDelay(
-            bucket=part_of(self._contract, rate, whole, batches),
+            bucket=part_of(self._contract, rate, whole, batches, self._burstiness),
             processing=processing(
                 max_rate_per_s=room.processes_per_s,
                 others_per_s=room.allocated_rate_per_s,

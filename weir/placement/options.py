@@ -27,7 +27,13 @@ import numpy as np
 from weir.compiled import compiled
 from weir.model.placement import NOWHERE
 from weir.placement._assigning import Rule, assign
-from weir.placement._prediction import NEARLY_ONE, PERCENTILE, batches_at, part_of
+from weir.placement._prediction import (
+    NEARLY_ONE,
+    PERCENTILE,
+    batches_at,
+    burstiness_of,
+    part_of,
+)
 from weir.placement._quotas import by_room
 from weir.placement.srtm import RULE
 from weir.queueing.broker_delay import BrokerDelay, Tail, mixed_quantile_s, processing
@@ -116,6 +122,7 @@ def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) 
     carried = np.bincount(places[served], loads[served], len(problem.brokers))
     whole = float(carried.sum())
     utilisation = whole / contract.token_rate_per_s
+    burstiness = burstiness_of(problem)
     free_bucket = 0.0
     totals: list[Tail] = []
     queues: list[Tail] = []
@@ -128,7 +135,7 @@ def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) 
         by_broker[at] = UNBOUNDED
         if utilisation >= 1 - NEARLY_ONE:
             continue
-        bucket = part_of(contract, rate, whole, batches)
+        bucket = part_of(contract, rate, whole, batches, burstiness)
         free_bucket = max(free_bucket, smallest_free_size(bucket.work, PERCENTILE) * whole / rate)
         part = behind(bucket, problem.brokers[at], batches)
         if part is None:
@@ -189,7 +196,8 @@ def ratio_at(problem: PlacementProblem, at: int, here: Places) -> float:
     mask[here] = True
     batches = batches_at(problem, mask, loads)
     rate = float(loads[here].sum())
-    part = behind(part_of(problem.contract, rate, whole, batches), problem.brokers[at], batches)
+    bucket = part_of(problem.contract, rate, whole, batches, burstiness_of(problem))
+    part = behind(bucket, problem.brokers[at], batches)
     if part is None:
         return math.inf
     p99_s = None if objectives.p99_s is None else part.late(PERCENTILE).quantile_s(PERCENTILE)

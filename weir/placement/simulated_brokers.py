@@ -17,6 +17,7 @@ from weir.queueing.simulated_broker import (
     Senders,
     SimulatedBroker,
     delays_at,
+    message_times,
     simulated,
 )
 
@@ -56,6 +57,9 @@ class SimulatedBrokers:
     """Messages of other topics that come at a time."""
     others_speed_per_s: float | None = None
     """How many of those a broker processes per second; None: as many as of the topic's own."""
+    is_replayed: bool = False
+    """Each publisher sends the same in every measurement, wherever it is: placements are compared
+    on the same messages."""
     measurements: int = field(default=0, init=False)
 
     def measure(self, problem: PlacementProblem, at: int) -> MeasuredDelays:
@@ -76,12 +80,11 @@ class SimulatedBrokers:
     def delays(self, problem: PlacementProblem, at: int) -> Floats:
         """Return what each message of today's publishers takes at a broker, in one measurement."""
         here = np.flatnonzero(problem.publishers.today == at)
-        self.measurements += 1
         delays, _ = delays_at(
             self._broker(problem, at, here),
             self.senders(problem, here),
             seconds=self.seconds,
-            seed=(self.seed, self.measurements),
+            seed=self._next_seed(),
             arrivals=self.arrivals,
         )
         return delays
@@ -89,22 +92,46 @@ class SimulatedBrokers:
     def senders(self, problem: PlacementProblem, here: Places) -> Senders:
         """Return who of these publishers sends on its own, and when those of a group do."""
         groups, batch = problem.publishers.groups, problem.contract.batch
-        together = senders_of(problem, here)
-        publishers, names = len(groups), len(problem.publishers.group_names)
-        phases = np.random.default_rng([self.seed, PHASES]).uniform(0.0, 1.0, publishers + names)
-        alone = here[groups[here] == NOWHERE]
-        known = np.unique(groups[here][groups[here] != NOWHERE])
+        sending = np.arange(len(groups)) if self.is_replayed else here
+        senders = senders_of(problem, sending)
+        alone, together = sending[groups[sending] == NOWHERE], groups[sending]
+        known, of = np.unique(together[together != NOWHERE], return_inverse=True)
+        phases = np.random.default_rng([self.seed, PHASES]).uniform(
+            0.0, 1.0, len(groups) + len(problem.publishers.group_names)
+        )
         offsets = None
         if self.spread_s > 0.0:
             late = late_in_group(groups, self.spread_s, seed=self.seed)
             in_group = here[groups[here] != NOWHERE]
             ordered = in_group[np.argsort(groups[in_group], kind="stable")]
-            offsets = np.repeat(np.concatenate([np.zeros(len(alone)), late[ordered]]), batch)
+            own = np.zeros(int(np.count_nonzero(groups[here] == NOWHERE)))
+            offsets = np.repeat(np.concatenate([own, late[ordered]]), batch)
+        batches = senders.batches
+        if self.is_replayed:
+            # Who is elsewhere sends nothing here, at the moments at which it sends there.
+            is_here = np.zeros(len(groups), dtype=bool)
+            is_here[here] = True
+            members = np.bincount(of, is_here[groups != NOWHERE], len(known))
+            batches = batch * np.concatenate([is_here[alone], members]).astype(np.int64)
         return replace(
-            together,
-            phases=np.concatenate([phases[alone], phases[publishers + known]]),
+            senders,
+            batches=batches,
+            phases=np.concatenate([phases[alone], phases[len(groups) + known]]),
             offsets_s=offsets,
         )
+
+    def times(self, problem: PlacementProblem, seconds: float) -> Floats:
+        """Return when messages of all publishers come, in the first so many seconds."""
+        everybody = np.arange(len(problem.publishers.names))
+        return message_times(
+            self.senders(problem, everybody), seconds, self._next_seed(), self.arrivals
+        )
+
+    def _next_seed(self) -> tuple[int, int]:
+        if self.is_replayed:
+            return self.seed, 0
+        self.measurements += 1
+        return self.seed, self.measurements
 
     def _broker(self, problem: PlacementProblem, at: int, here: Places) -> SimulatedBroker:
         contract, loads = problem.contract, problem.loads()
@@ -121,13 +148,12 @@ class SimulatedBrokers:
     def _measured(
         self, problem: PlacementProblem, at: int, here: Places, most_seconds: float
     ) -> MeasuredDelays:
-        self.measurements += 1
         seen = simulated(
             self._broker(problem, at, here),
             self.senders(problem, here),
             seconds=self.seconds,
             most_seconds=most_seconds,
-            seed=(self.seed, self.measurements),
+            seed=self._next_seed(),
             arrivals=self.arrivals,
             objectives=problem.contract.objectives,
         )

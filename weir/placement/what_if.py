@@ -9,6 +9,7 @@ import numpy as np
 
 from weir.errors import InvalidProblem
 from weir.model.placement import NOWHERE, BrokerRoom
+from weir.placement._prediction import as_bursty_as
 from weir.placement.profiling import fitted
 
 if TYPE_CHECKING:
@@ -59,8 +60,11 @@ def changed(problem: PlacementProblem, changes: WhatIf) -> PlacementProblem:
         contract = replace(contract, messages_per_s=changes.rate_per_s)
     if changes.group_size is not None:
         publishers = _regrouped(publishers, changes.group_size)
-    return replace(
-        problem, contract=contract, publishers=publishers, brokers=_brokers(problem, changes)
+    return as_bursty_as(
+        replace(
+            problem, contract=contract, publishers=publishers, brokers=_brokers(problem, changes)
+        ),
+        problem,
     )
 
 

@@ -104,3 +104,24 @@ class WorkAhead(ABC):
             else:
                 high = middle
         return high
+
+
+class StretchedWork(WorkAhead):
+    """The work ahead of a message where it is so many times as much as another model says."""
+
+    def __init__(self, work: WorkAhead, factor: float) -> None:
+        self._work, self._factor = work, factor
+        self.mean = factor * work.mean
+
+    def _fill(self, values: Floats, out: Floats) -> None:
+        self._work._fill(values / self._factor, out)
+
+    def _end(self) -> tuple[float, float]:
+        settled, fall = self._work._end()
+        return self._factor * settled, self._factor * fall
+
+    def _integral(self, value: float) -> float:
+        return self._factor * self._work.excess_mean(value / self._factor)
+
+    def _quantile(self, probability: float) -> float:
+        return self._factor * self._work.quantile(probability)
