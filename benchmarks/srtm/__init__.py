@@ -1,0 +1,1 @@
+"""The experiments of the SRTM paper, run again."""
