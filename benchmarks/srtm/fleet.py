@@ -96,11 +96,11 @@ class Workload:
     def moments(self, seconds: float, seed: int) -> list[tuple[float, str]]:
         """Return when each group sends, in seconds from the start, ascending."""
         random = np.random.default_rng(seed)
-        found = []
+        moments = []
         for group in self.publishers:
             count = random.poisson(self.rate_per_s * seconds)
-            found += [(float(at), group) for at in random.uniform(0.0, seconds, count)]
-        return sorted(found)
+            moments += [(float(at), group) for at in random.uniform(0.0, seconds, count)]
+        return sorted(moments)
 
 
 class Clients:
@@ -219,7 +219,7 @@ def computed_delays_s(
     """Return what each message of a broker waits in an exact token bucket, full at first, in
     seconds; `groups`: broker -> group -> publishers there, `parts`: broker -> (tokens per second,
     size)."""
-    found = {}
+    waits = {}
     for broker, here in groups.items():
         rate, size = parts[broker]
         rows = [(at, here[group]) for at, group in moments if here.get(group)]
@@ -227,8 +227,8 @@ def computed_delays_s(
         counts = np.array([count for _, count in rows], dtype=np.int64)
         first = np.repeat(work_of_batches(times, counts, rate), counts)
         before = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
-        found[broker] = delays_s(first + before, rate_per_s=rate, size=size)
-    return found
+        waits[broker] = delays_s(first + before, rate_per_s=rate, size=size)
+    return waits
 
 
 def p99_s(delays: Floats) -> float:
