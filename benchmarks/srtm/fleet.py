@@ -1,6 +1,6 @@
 """LB, Max-Min and SRTM on the demo's fleet of six NATS brokers, side by side (paper, section 6.4).
 
-    python -m benchmarks.srtm.fleet [--state DIR] [--repeats N] [--seconds S] [--out FILE]
+    python -m benchmarks.srtm.fleet [--state DIR] [--repeats N] [--seconds S] [--out FILE] [--resume]
 
 Starts the whole system without the demo's traffic, so that its six brokers are idle, and adds a
 topic over REST: groups of publishers that send at the same moment (group by group a Poisson
@@ -463,9 +463,16 @@ def running(state: Path) -> Iterator[Stack]:
 
 
 def measure(
-    stack: Stack, workload: Workload, *, methods: Sequence[str], repeats: int, seconds: float
+    stack: Stack,
+    workload: Workload,
+    *,
+    methods: Sequence[str],
+    repeats: int,
+    seconds: float,
+    before: Mapping[str, Any] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Give the topic and the rows of the runs so far after each run, the methods in turn."""
+    """Give the topic and the rows of the runs so far after each run, the methods in turn; `before`:
+    what was given last when it was cut off, to go on from there."""
     access = Access(
         brokers=addresses(stack.site),
         publisher=PUBLISHER_USER,
@@ -476,7 +483,11 @@ def measure(
     try:
         fleet.wait_live()
         bench = Bench(fleet, clients, workload)
-        bench.set_up()
+        if before is None:
+            bench.set_up()
+        else:
+            (topic,) = fleet.rows("topics", name=TOPIC)
+            bench.topic = {**before["topic"], "id": topic["id"]}
         clients.start()
         known = {
             "measured_on": datetime.now(UTC).date().isoformat(),
@@ -486,12 +497,14 @@ def measure(
             "waited_beyond_s": WAITED_S,
             "topic": {name: value for name, value in bench.topic.items() if name != "id"},
         }
-        rows: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = list(before["rows"]) if before else []
+        there = {(row["method"], row["run"]) for row in rows}
         for number in range(1, repeats + 1):
-            # There and back, so that no method always comes after the same one.
-            for method in methods if number % 2 else reversed(methods):
+            for method in methods:
+                if (method, number) in there:
+                    continue
                 row = row_of(bench.run(method, number, seconds))
-                # Of all that ran meanwhile, of others as well.
+                # Of all that runs on the machine, of others as well.
                 rows.append({**row, "load_1_min": os.getloadavg()[0]})
                 yield {**known, "rows": rows}
     finally:
@@ -512,9 +525,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=165.0, help="of each run")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/srtm/fleet.json"))
+    parser.add_argument(
+        "--resume", action="store_true", help="run what --out lacks, on the system that is there"
+    )
     options = parser.parse_args()
-    if options.state.exists():
+    if options.state.exists() and not options.resume:
         raise SystemExit(f"{options.state}: exists; name the state directory of no other system")
+    before = json.loads(options.out.read_text()) if options.resume else None
     workload = Workload(groups=options.groups, size=options.size, rate_per_s=options.rate)
     print(f"times in ms\n{HEADER}", flush=True)
     with running(options.state) as stack:
@@ -524,6 +541,7 @@ def main() -> None:
             methods=options.methods.split(","),
             repeats=options.repeats,
             seconds=options.seconds,
+            before=before,
         ):
             print(line_of(known["rows"][-1]), flush=True)
             options.out.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
