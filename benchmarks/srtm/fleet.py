@@ -1,6 +1,6 @@
 """LB, Max-Min and SRTM on the demo's fleet of six NATS brokers, side by side (paper, section 6.4).
 
-    python -m benchmarks.srtm.fleet [--state DIR] [--repeats N] [--seconds S] [--out FILE] [--resume]
+    python -m benchmarks.srtm.fleet [--state DIR] [--repeats N] [--seconds S] [--out FILE]
 
 Starts the whole system without the demo's traffic, so that its six brokers are idle, and adds a
 topic over REST: groups of publishers that send at the same moment (group by group a Poisson
@@ -13,6 +13,9 @@ broker's messages waited is the agents' own measurement, as the page of the plac
 Methods take turns, so that a machine that drifts favours none, and every method of one turn gets
 the same moments of sending: what differs is who is where. These moments are known, so each row has
 beside what was measured what exact token buckets of those parts would have made of them.
+
+A run takes about three minutes, its row is written when it ends, and `--resume` goes on where the
+command was cut off. The state directory stays: it is needed for that, and may be deleted.
 """
 
 from __future__ import annotations
