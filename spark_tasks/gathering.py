@@ -12,20 +12,17 @@ from typing import Any
 import numpy as np
 
 from spark_tasks.blocks import Steps, collected, exchange, spread
+from spark_tasks.grouping import Grouped, borders_of, cut_at, grouped
 from spark_tasks.io import read_columns, write_columns
 from spark_tasks.partitions import cores
 from spark_tasks.recordings import (
     By,
-    Grouped,
     Piece,
     Recording,
     Survey,
-    borders_of,
     check_still,
     check_survey,
     check_unchanged,
-    cut_at,
-    grouped,
     merged,
     messages_of,
     recording_at,
