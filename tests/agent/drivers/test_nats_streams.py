@@ -1,8 +1,6 @@
 """Writers and readers of streams on a real server: each message once, in order, whatever dies."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,12 +14,6 @@ from tests.agent.planes import until
 from tests.nats_server import NatsServer
 
 CONFIG = {"name": "S", "subjects": ["s.>"], "allow_atomic": True}
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[NatsServer]:
-    with NatsServer(tmp_path / "nats") as server:
-        yield server
 
 
 async def _session(server: NatsServer) -> Session:
