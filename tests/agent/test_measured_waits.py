@@ -237,9 +237,9 @@ def test_the_server_s_clock_is_known_to_within_its_bound(
     clock = ServerClock(lambda: now + 1e9)
     shows = lambda at: ahead_s + at * (1 + drift)  # noqa: E731
     for pause_s, there_s, back_s in trips:
-        asked = now + pause_s
-        now = asked + there_s + back_s
-        clock.saw(shown(int(shows(asked + there_s) * 1e9)), asked, now)
+        sent = now + pause_s
+        now = sent + there_s + back_s
+        clock.saw(shown(int(shows(sent + there_s) * 1e9)), sent, now)
         stored = int(shows(now - 3.0) * 1e9)
         # A message of three seconds ago: the bound, and what drifted since then.
         assert abs(clock.here([stored])[0] - (now - 3.0)) <= clock.error_s(now) + 4 * DRIFT + 1e-6

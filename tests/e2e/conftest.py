@@ -97,9 +97,9 @@ def rest(weir: Stack, address: str) -> Iterator[Api]:
 @pytest.fixture(scope="session")
 def people(weir: Stack, address: str) -> Iterator[Fleet]:
     """The demo fleet with four people signed in, once for all tests."""
-    found = Fleet(weir, address)
-    yield found
-    found.close()
+    fleet = Fleet(weir, address)
+    yield fleet
+    fleet.close()
 
 
 @pytest.fixture

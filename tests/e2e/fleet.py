@@ -45,10 +45,10 @@ class Fleet:
     # --- what is there
 
     def rows(self, path: str, **params: Any) -> list[Any]:
-        found: list[Any] = self.everybody.get(
+        results: list[Any] = self.everybody.get(
             f"/api/v1/{path}", system=self.system, page_size=500, **params
         )["results"]
-        return found
+        return results
 
     def wait_live(self, seconds: float = 60.0) -> None:
         """Until all six agents hold their lease."""
@@ -144,7 +144,7 @@ class Fleet:
 
     def measured(self) -> dict[str, tuple[float, float]]:
         """Flow -> rates offered and passed at its gate, over the last `WINDOW` measurements."""
-        found: dict[str, tuple[float, float]] = {}
+        rates: dict[str, tuple[float, float]] = {}
         for broker in self.rows("brokers"):
             series = self.everybody.get("/api/v1/telemetry/series", broker=broker["id"], minutes=1)
             points = series["points"][-WINDOW:]
@@ -155,8 +155,8 @@ class Fleet:
                     sum(s * row[name] for s, row in rows if row) / seconds
                     for name in ("offered_per_s", "passed_per_s")
                 )
-                found[flow] = offered, passed
-        return found
+                rates[flow] = offered, passed
+        return rates
 
     def flow_status(self) -> dict[str, Any]:
         """Flow -> what the control plane says of its rates."""
@@ -289,19 +289,19 @@ class Fleet:
 
     def execution_of(self, plan: Any) -> Any:
         """The execution that somebody has just asked for in a browser."""
-        found = self.everybody.wait(
+        listed = self.everybody.wait(
             "/api/v1/executions", lambda page: len(page["results"]) == 1, 30, plan=plan["id"]
         )
-        return found["results"][0]
+        return listed["results"][0]
 
     def wait_execution(self, execution: Any, *states: str, seconds: float = 60.0) -> Any:
-        found = self.everybody.wait(
+        ended = self.everybody.wait(
             f"/api/v1/executions/{execution['id']}",
             lambda row: row["state"] in states or row["state"] not in ACTIVE,
             seconds,
         )
-        assert found["state"] in states, f"{found['state']}: {found['failure']}"
-        return found
+        assert ended["state"] in states, f"{ended['state']}: {ended['failure']}"
+        return ended
 
     def policy(self, **values: Any) -> None:
         """Change the system's policy."""

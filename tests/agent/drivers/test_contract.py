@@ -102,8 +102,8 @@ def _plain(delivery: Delivery, messages: list[Message]) -> list[Message]:
 
 
 async def test_every_product_has_a_driver_and_is_tested_here(tmp_path):
-    found = {module.name for module in pkgutil.iter_modules(agent.drivers.__path__)} - {"base"}
-    assert found == set(PRODUCTS)
+    drivers = {module.name for module in pkgutil.iter_modules(agent.drivers.__path__)} - {"base"}
+    assert drivers == set(PRODUCTS)
 
 
 async def test_says_its_product(system):
@@ -371,13 +371,13 @@ async def test_a_question_is_answered_by_the_agent_of_the_broker(system: System)
                 await b.answer(inquiry, b"to " + inquiry.payload)
 
         answering = asyncio.create_task(answer())
-        asked = b""
-        while not asked:
+        reply = b""
+        while not reply:
             await asyncio.sleep(0.01)
             with contextlib.suppress(Retryable):
-                asked = await a.ask("b", b"one")
+                reply = await a.ask("b", b"one")
             await asyncio.sleep(0)
-        assert asked == b"to one"
+        assert reply == b"to one"
         assert await asyncio.gather(*(a.ask("b", b"%d" % n) for n in range(20))) == [
             b"to %d" % n for n in range(20)
         ]

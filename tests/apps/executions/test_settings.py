@@ -49,8 +49,8 @@ def time_out(execution: Execution) -> None:
 
 def enforced(harbour):
     """Rates and limits in force."""
-    found = in_force(harbour.system).settings
-    return {key: value for key, value in found.items() if key[0] not in STRUCTURE}
+    settings = in_force(harbour.system).settings
+    return {key: value for key, value in settings.items() if key[0] not in STRUCTURE}
 
 
 def test_a_rate_is_asked_for_and_then_proved(harbour, agents):

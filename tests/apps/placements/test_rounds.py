@@ -81,8 +81,8 @@ def refusal(api: Any, placement: Placement) -> tuple[str, str]:
 def rounds_of(api: Any, placement: Placement) -> dict[str, Any]:
     answer = api.get(f"{ADDRESS}/{placement.public_id}/rounds")
     assert answer.status_code == 200, answer.content
-    found: dict[str, Any] = answer.json()
-    return found
+    rounds: dict[str, Any] = answer.json()
+    return rounds
 
 
 def frozen(run: Run) -> dict[str, Any]:
@@ -440,10 +440,10 @@ def test_brokers_without_a_publish_rate_are_left_out(api, streets, placement):
 
 def test_a_first_round_is_judged_as_it_is_measured(api, streets, placement):
     measured(streets, b1=profile(p99_s=0.2, own_p99_s=0.01), b2=profile(p99_s=0.05))
-    found = rounds_of(api, placement)
-    assert (found["measured_rounds"], found["search_rounds"]) == (1, None)
-    assert (found["can_place_again"], found["because"]) == (True, "")
-    (row,) = found["results"]
+    rounds = rounds_of(api, placement)
+    assert (rounds["measured_rounds"], rounds["search_rounds"]) == (1, None)
+    assert (rounds["can_place_again"], rounds["because"]) == (True, "")
+    (row,) = rounds["results"]
     assert (row["placement"], row["name"], row["round"]) == (str(placement.public_id), "L-1", 1)
     assert row["is_in_force"]
     assert (row["predicted_p99_s"], row["slo_p99_s"]) == (placement.p99_s, 0.05)
@@ -497,9 +497,9 @@ def test_what_is_shown_now_is_what_placing_again_judges(api, streets, placement)
 def test_a_line_goes_on_from_the_latest_follower(api, streets, placement):
     measured(streets, b1=profile(p99_s=0.2, own_p99_s=0.19))
     other, following = again(placement), again(placement)
-    found = rounds_of(api, placement)
-    assert [row["name"] for row in found["results"]] == [str(placement), str(following)]
-    assert rounds_of(api, following)["results"] == found["results"]
+    rounds = rounds_of(api, placement)
+    assert [row["name"] for row in rounds["results"]] == [str(placement), str(following)]
+    assert rounds_of(api, following)["results"] == rounds["results"]
     aside = rounds_of(api, other)["results"]
     assert [row["name"] for row in aside] == [str(placement), str(other)]
     assert [row["round"] for row in aside] == [1, 2]
@@ -510,14 +510,14 @@ def test_former_rounds_show_what_the_next_one_froze(api, streets, placement):
     following = again(placement)
     put_in_force(streets, following)
     Sample.objects.all().delete()
-    found = rounds_of(api, following)
-    first, second = found["results"]
+    rounds = rounds_of(api, following)
+    first, second = rounds["results"]
     assert (first["is_in_force"], second["is_in_force"]) == (False, True)
     judged = following.outcome["measured"]
     assert first["measured"] == {k: v for k, v in judged.items() if k != "search_rounds"}
     assert second["measured"] is None
-    assert found["measured_rounds"] == 1
-    assert found["search_rounds"] == judged["search_rounds"] > 0
+    assert rounds["measured_rounds"] == 1
+    assert rounds["search_rounds"] == judged["search_rounds"] > 0
     code, detail = refusal(api, placement)
     assert (code, detail) == (
         "not_in_force",
@@ -525,18 +525,18 @@ def test_former_rounds_show_what_the_next_one_froze(api, streets, placement):
         "again.",
     )
     measured(streets, b3=profile())
-    found = rounds_of(api, following)
-    assert found["measured_rounds"] == 2
-    assert found["results"][1]["measured"]["of"] == str(following.public_id)
+    rounds = rounds_of(api, following)
+    assert rounds["measured_rounds"] == 2
+    assert rounds["results"][1]["measured"]["of"] == str(following.public_id)
 
 
 def test_a_follower_that_is_the_same_takes_its_place(api, streets, placement):
     measured(streets)
     following = again(placement)
     assert following.moved == 0
-    found = rounds_of(api, placement)
-    assert found["measured_rounds"] == 1, "nothing else was in force"
-    first, second = found["results"]
+    rounds = rounds_of(api, placement)
+    assert rounds["measured_rounds"] == 1, "nothing else was in force"
+    first, second = rounds["results"]
     assert (first["is_in_force"], second["is_in_force"]) == (False, True)
     assert first["measured"]["brokers"][0]["fitted"] is True, "as it was frozen"
     assert second["measured"]["brokers"][0]["fitted"] is None, "as it is now"
