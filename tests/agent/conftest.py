@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.agent.enforcing import Here
 from tests.agent.gated_broker import GatedBroker
 from tests.agent.planes import Plane, client
 from tests.nats_server import NatsServer
@@ -36,3 +37,11 @@ async def gated(server: NatsServer) -> AsyncIterator[GatedBroker]:
     yield gated
     await publisher.close()
     await gated.plane.close()
+
+
+@pytest_asyncio.fixture
+async def here() -> AsyncIterator[Here]:
+    """A virtual broker with an agent's enforcement."""
+    here = Here()
+    yield here
+    await here.router.close()
