@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.drivers.base import MOST_PUBLISHERS, Room, Stats, place_of
+from agent.drivers.base import MOST_PUBLISHERS, Room, Stats, rank_of
 from agent.profile import Profile
 from agent.pump import Pump
 from weir.queueing.counting_bucket import CountingBucket
@@ -328,7 +328,7 @@ class Meter:
         if len(sent) > MOST_PUBLISHERS:
             # Readings between which the driver chose anew.
             left = max(left, len(sent) - MOST_PUBLISHERS)
-            sent = {name: sent[name] for name in sorted(sent, key=place_of)[:MOST_PUBLISHERS]}
+            sent = {name: sent[name] for name in sorted(sent, key=rank_of)[:MOST_PUBLISHERS]}
         if not sent and not left:
             return {}
         return {"publishers": sent, "publishers_left": left}

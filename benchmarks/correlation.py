@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from benchmarks.recordings import Planted, make_publishers, make_topics
 from config.stack import Stack
 from spark_tasks import entry
+from spark_tasks.grouping import read_recording
 from spark_tasks.order import JobOrder
-from spark_tasks.recordings import read_recording
 from spark_tasks.session import close
 from weir.codec.correlation import (
     CorrelationAnswer,

@@ -18,14 +18,14 @@ MOST_BATCH_BYTES = 16 << 20
 
 
 class Steps:
-    """Tell how many of some parts are done, one more each time that it is called."""
+    """Report how many of some parts are done, one more each time that it is called."""
 
-    def __init__(self, hear: Callable[[str, int, int], None], phase: str, total: int) -> None:
-        self._hear, self._phase, self._total, self._done = hear, phase, total, 0
+    def __init__(self, report: Callable[[str, int, int], None], phase: str, total: int) -> None:
+        self._report, self._phase, self._total, self._done = report, phase, total, 0
 
     def __call__(self, value: Any) -> None:
         self._done += 1
-        self._hear(self._phase, self._done, self._total)
+        self._report(self._phase, self._done, self._total)
 
 
 Work = Callable[[int, list[Any]], Iterator[tuple[int, Any]]]
@@ -61,13 +61,13 @@ def exchange(frame: Any, parts: int, work: Work) -> Any:
     return frame.repartitionById(parts, "to").mapInArrow(in_task, BLOCKS)
 
 
-def collected(frame: Any, hear: Callable[[Any], None] = lambda value: None) -> list[Any]:
-    """Compute the frame; return what its blocks hold, by their numbers. `hear` is given each when
-    it arrives."""
+def collected(frame: Any, report: Callable[[Any], None] = lambda value: None) -> list[Any]:
+    """Compute the frame; return what its blocks hold, by their numbers. `report` takes each
+    when it arrives."""
     numbered: list[tuple[int, Any]] = []
     for row in frame.toLocalIterator():
         numbered.append((row.to, pickle.loads(bytes(row.payload))))
-        hear(numbered[-1][1])
+        report(numbered[-1][1])
     return [value for _, value in sorted(numbered, key=lambda pair: pair[0])]
 
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from spark_tasks.gathering import read_part
+from spark_tasks.grouping import Grouped
 from spark_tasks.io import read_columns, write_columns
-from spark_tasks.recordings import Grouped
 from weir.correlation.activity import Activity, Search, moments_of
 from weir.correlation.coincidence import judge
 from weir.correlation.groups import components_of, stars_of

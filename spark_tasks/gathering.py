@@ -12,20 +12,17 @@ from typing import Any
 import numpy as np
 
 from spark_tasks.blocks import Steps, collected, exchange, spread
+from spark_tasks.grouping import Grouped, borders_of, cut_at, grouped
 from spark_tasks.io import read_columns, write_columns
 from spark_tasks.partitions import cores
 from spark_tasks.recordings import (
     By,
-    Grouped,
     Piece,
     Recording,
     Survey,
-    borders_of,
     check_still,
     check_survey,
     check_unchanged,
-    cut_at,
-    grouped,
     merged,
     messages_of,
     recording_at,
@@ -39,8 +36,8 @@ PART_ROWS = 4_000_000
 READ_ROWS = 8_000_000
 """A task reads about so many at most."""
 
-Hear = Callable[[str, int, int], None]
-"""Is told the phase, how much of it is done, and of how much."""
+Report = Callable[[str, int, int], None]
+"""Takes the phase, how much of it is done, and of how much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +61,7 @@ def gather(
     folder: str,
     *,
     by: By,
-    hear: Hear,
+    report: Report,
     topic: str = "",
     within_s: float | None = None,
     frozen: Any = None,
@@ -79,7 +76,9 @@ def gather(
     def surveyed(number: int, given: list[Any]) -> Iterator[tuple[int, Any]]:
         yield number, merged(survey_of(recording, piece, by=by, topic=topic) for piece in given[0])
 
-    survey = merged(collected(spread(spark, shares, surveyed), Steps(hear, "survey", len(shares))))
+    survey = merged(
+        collected(spread(spark, shares, surveyed), Steps(report, "survey", len(shares)))
+    )
     check_survey(survey, topic, within_s)
     wanted = max(PARTS_PER_CORE * side_by_side, -(-survey.rows // PART_ROWS))
     borders = borders_of(survey, wanted)
@@ -97,7 +96,7 @@ def gather(
     sizes = {
         number: (names, messages)
         for number, names, messages in collected(
-            exchange(spread(spark, shares, read), parts, kept), Steps(hear, "gather", parts)
+            exchange(spread(spark, shares, read), parts, kept), Steps(report, "gather", parts)
         )
     }
     # Survey and messages are of one recording, or there is no answer.

@@ -20,7 +20,7 @@ class JobOrder:
     seed: int = 0
     time_limit_s: float | None = None
     progress_url: str = ""
-    """Empty: nobody wants to hear how far the job is."""
+    """Empty: nobody wants to know how far the job is."""
     progress_token: str = ""
     """Names the attempt to every address that the job posts to."""
     inputs: Mapping[str, Any] = field(default_factory=dict)

@@ -20,14 +20,14 @@ def of_suite(path: Path) -> list[str]:
     def below(folders: list[str]) -> bool:
         return any(path == ROOT / folder or ROOT / folder in path.parents for folder in folders)
 
-    found = []
+    files = []
     for suite in SUITES:
         arguments = suite.command[1:]
         ignored = [a.partition("=")[2] for a in arguments if a.startswith("--ignore=")]
         named = [a for a in arguments if not a.startswith("-")] or ["tests"]
         if below(named) and not below(ignored):
-            found.append(suite.name)
-    return found
+            files.append(suite.name)
+    return files
 
 
 def test_every_file_of_tests_is_in_one_suite() -> None:

@@ -25,8 +25,8 @@ from weir.coordination.wire import KEEP_S, ClassSpec, Delivery, Publishers
 MOST_PUBLISHERS = 5_000
 LONGEST_NAME = 200
 """The control plane takes as many names of publishers in a message, and none that is longer."""
-NOWHERE = 2**32
-"""Beyond the places of all names that are reported."""
+UNRANKED = 2**32
+"""Beyond the ranks of all names that are reported."""
 
 
 class DriverError(Exception):
@@ -224,13 +224,13 @@ class Room:
     """When it was made, as the product writes it: one made anew counts positions anew."""
 
 
-def place_of(name: str) -> int:
-    """Return the place of a publisher among all others, which does not depend on who they are:
-    where there are too many, those with the lowest places are reported, always the same ones. A
-    name that the control plane cannot store has the place NOWHERE."""
+def rank_of(name: str) -> int:
+    """Return the rank of a publisher among all others, which does not depend on who they are:
+    where there are too many, those of the lowest ranks are reported, always the same ones. A name
+    that the control plane cannot store has the rank UNRANKED."""
     storable = len(name) <= LONGEST_NAME and "\x00" not in name
     if not storable or name.encode(errors="replace").decode() != name:
-        return NOWHERE
+        return UNRANKED
     return zlib.crc32(name.encode())
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from spark_tasks.blocks import Steps, collected, exchange, spread
 from spark_tasks.correlation_parts import EVENT, PERIOD, Parts
-from spark_tasks.gathering import Hear, gather
+from spark_tasks.gathering import Report, gather
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
 from spark_tasks.jobs.kernel import answer_of, call_kernel
 from spark_tasks.one_task import answer_in_task
@@ -57,14 +57,14 @@ def _answer(spark: Any, payload: bytes, output_uri: str, order: JobOrder) -> byt
         raise InvalidProblem("source.kind", "must be recording where the order names one")
     with Reporter(order.progress_url, order.progress_token) as reporter:
 
-        def hear(phase: str, done: int, total: int) -> None:
+        def report(phase: str, done: int, total: int) -> None:
             reporter.offer({"phase": phase, "done": done, "total": total})
 
-        return _search(spark, snapshot, f"{output_uri}-parts", order, hear)
+        return _search(spark, snapshot, f"{output_uri}-parts", order, report)
 
 
 def _search(
-    spark: Any, snapshot: CorrelationSnapshot, folder: str, order: JobOrder, hear: Hear
+    spark: Any, snapshot: CorrelationSnapshot, folder: str, order: JobOrder, report: Report
 ) -> bytes:
     """Return the answer of a recording, stage by stage."""
     search, recording = search_from_dict(order.parameters), snapshot.recording
@@ -82,7 +82,7 @@ def _search(
         topic=snapshot.topic,
         within_s=search.within_s,
         frozen=frozen,
-        hear=hear,
+        report=report,
     )
     parts = Parts(
         folder=folder,
@@ -99,7 +99,7 @@ def _search(
     # Each publisher by itself, then all periods at once.
     profiled = each(parts.numbers(), parts.profile)
     frame = exchange(profiled, 1, lambda _, blocks: parts.periods(blocks, tasks))
-    hear("periods", 0, parts.publishers)
+    report("periods", 0, parts.publishers)
     ((judged, period_s, of_periods),) = collected(frame)
 
     # Who has a key in common with whom.
@@ -108,19 +108,19 @@ def _search(
     frame = exchange(
         each(parts.numbers(), parts.keys), lanes, lambda _, blocks: parts.candidates(blocks)
     )
-    kept = collected(exchange(frame, count, parts.keep_pairs), Steps(hear, "pairs", count))
+    kept = collected(exchange(frame, count, parts.keep_pairs), Steps(report, "pairs", count))
     with_pairs = [number for number, pairs in kept if pairs]
 
     # Which of them burst together.
     sent = exchange(each(with_pairs, parts.ask_moments), count, parts.send_moments)
     frame = exchange(sent, count, parts.judge_pairs)
-    judged_parts = collected(frame, Steps(hear, "judge", len(with_pairs)))
+    judged_parts = collected(frame, Steps(report, "judge", len(with_pairs)))
     with_edges = [number for number, edges in judged_parts if edges]
 
     # Groups of them, and of those that share period and phase.
     frame = spread(spark, [with_edges], lambda _, given: parts.components(given[0], tasks))
     of_edges = collected(frame) if with_edges else []
-    step = Steps(hear, "groups", len(of_edges) + len(of_periods))
+    step = Steps(report, "groups", len(of_edges) + len(of_periods))
     groups = []
     for kind, numbers, evidence in (
         (EVENT, of_edges, parts.event_evidence),

@@ -40,7 +40,7 @@ def _answer(spark: Any, payload: bytes, output_uri: str, order: JobOrder) -> byt
     folder = f"{output_uri}-parts"
     with Reporter(order.progress_url, order.progress_token) as reporter:
 
-        def hear(phase: str, done: int, total: int) -> None:
+        def report(phase: str, done: int, total: int) -> None:
             reporter.offer({"phase": phase, "done": done, "total": total})
 
         whole = gather(
@@ -48,7 +48,7 @@ def _answer(spark: Any, payload: bytes, output_uri: str, order: JobOrder) -> byt
             order.inputs["recording"],
             folder,
             by="topic",
-            hear=hear,
+            report=report,
             frozen=order.inputs.get("source"),
         )
         topics, done = sum(whole.names), 0
@@ -69,7 +69,7 @@ def _answer(spark: Any, payload: bytes, output_uri: str, order: JobOrder) -> byt
         def count(part: Any) -> None:
             nonlocal done
             done += len(part[1])
-            hear("measure", done, topics)
+            report("measure", done, topics)
 
         frame = spread(spark, [at for at, names in enumerate(whole.names) if names], measured)
         parts = collected(frame, count)

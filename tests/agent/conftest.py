@@ -1,9 +1,16 @@
 """What all tests of the agent share."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
+import pytest_asyncio
+
+from tests.agent.enforcing import Here
+from tests.agent.gated_broker import GatedBroker
+from tests.agent.planes import Plane, client
+from tests.nats_server import NatsServer
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -12,3 +19,29 @@ def _nothing_left_to_collect() -> Iterator[None]:
     the source for it) while it parses something else, so they must not be collected just then."""
     yield
     gc.collect()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    """A broker of the test's own."""
+    with NatsServer(tmp_path / "nats") as server:
+        yield server
+
+
+@pytest_asyncio.fixture
+async def gated(server: NatsServer) -> AsyncIterator[GatedBroker]:
+    """A broker with an agent's enforcement, of which no part of a bucket is in force yet."""
+    plane = await Plane("a", server).open()
+    publisher = await client(server)
+    gated = GatedBroker(plane, publisher)
+    yield gated
+    await publisher.close()
+    await gated.plane.close()
+
+
+@pytest_asyncio.fixture
+async def here() -> AsyncIterator[Here]:
+    """A virtual broker with an agent's enforcement."""
+    here = Here()
+    yield here
+    await here.router.close()

@@ -8,21 +8,19 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.drivers.base import Channel, DriverError, Message, Place, Source, Stats
+from agent.drivers.base import Channel, DriverError, Message, Place, Source
 from agent.drivers.nats.server_clock import DRIFT, ServerClock
 from agent.drivers.simulated.broker import VirtualNetwork
 from agent.drivers.simulated.driver import SimulatedDriver
 from agent.pump import Pump
 from agent.router import Router
-from agent.telemetry import Meter
-from apps.telemetry.domain.payload import telemetry_checked
+from tests.agent.gated_broker import flow_telemetry
 from tests.agent.planes import Plane, TimedDriver, client, flows, until
 from tests.nats_server import NatsServer
 from weir.coordination.tables import Tables
@@ -68,11 +66,6 @@ def agrees(measured: dict[str, float], arrived: Sequence[Span], left: Sequence[f
     assert exact_p99(most) - exact_p99(least) < 0.2 * exact_p99(least)
 
 
-def telemetry(router: Router, flow: str, now: float) -> dict[str, Any]:
-    sample = Meter(now - 1.0).measure(now, router.counters(), Stats())
-    return dict(telemetry_checked(sample)["flows"][flow])
-
-
 class Leaving(TimedDriver):
     """Writes down when each message left, by its payload."""
 
@@ -86,12 +79,6 @@ class Leaving(TimedDriver):
             for message in messages:
                 self.left_at.setdefault(message.payload, now)
         await super().publish(channel, messages)
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[NatsServer]:
-    with NatsServer(tmp_path / "nats") as server:
-        yield server
 
 
 @pytest.mark.slow
@@ -118,9 +105,9 @@ async def test_waits_at_a_real_broker_are_those_of_the_test(server: NatsServer, 
             arrived += [(before, time.monotonic())] * count
         await until(lambda: len(driver.left_at) == len(arrived), "all have left")
         left = [driver.left_at[b"%d" % number] for number in range(len(arrived))]
-        agrees(telemetry(plane.router, flow, time.monotonic()), arrived, left)
+        agrees(flow_telemetry(plane.router, flow), arrived, left)
         plane.router.flows.set_gate(flow, None)
-        assert "wait_p99_s" not in telemetry(plane.router, flow, time.monotonic())
+        assert "wait_p99_s" not in flow_telemetry(plane.router, flow)
         await publisher.close()
         await plane.close()
 
@@ -143,7 +130,7 @@ async def test_what_waited_while_no_agent_was_there_waited_as_long(server: NatsS
         plane.router.flows.count({"rel": Bucket(rate_per_s=1_000.0, size=1.0, count_only=True)})
         await flows(plane, ingress=("rel",), local=("rel",))
         await until(lambda: plane.router.counters().passed.get("rel") == 5, "all have left")
-        waited = telemetry(plane.router, "rel", time.monotonic())
+        waited = flow_telemetry(plane.router, "rel")
         assert waited["wait_messages"] == 5
         assert 1.5 - CLOCKS_S <= waited["wait_p99_s"] <= time.monotonic() - stored + 0.5
         # They came before the part was counted.
@@ -192,7 +179,7 @@ async def test_waits_at_a_simulated_broker_are_those_of_the_test(delivery: Deliv
         arrived += [(before, time.monotonic())] * count
     await until(lambda: len(driver.left_at) == len(arrived), "all have left")
     left = [driver.left_at[number + 1] for number in range(len(arrived))]
-    agrees(telemetry(router, "f", time.monotonic()), arrived, left)
+    agrees(flow_telemetry(router, "f"), arrived, left)
     await router.close()
 
 
@@ -250,9 +237,9 @@ def test_the_server_s_clock_is_known_to_within_its_bound(
     clock = ServerClock(lambda: now + 1e9)
     shows = lambda at: ahead_s + at * (1 + drift)  # noqa: E731
     for pause_s, there_s, back_s in trips:
-        asked = now + pause_s
-        now = asked + there_s + back_s
-        clock.saw(shown(int(shows(asked + there_s) * 1e9)), asked, now)
+        sent = now + pause_s
+        now = sent + there_s + back_s
+        clock.saw(shown(int(shows(sent + there_s) * 1e9)), sent, now)
         stored = int(shows(now - 3.0) * 1e9)
         # A message of three seconds ago: the bound, and what drifted since then.
         assert abs(clock.here([stored])[0] - (now - 3.0)) <= clock.error_s(now) + 4 * DRIFT + 1e-6

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -42,12 +40,6 @@ def test_a_reader_may_always_ask_for_one_message() -> None:
     assert memory.share(1000) == 4 * MIB // 8
     memory.reliable.take(4 * MIB)
     assert memory.share(1000) == 1000
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[NatsServer]:
-    with NatsServer(tmp_path / "nats") as server:
-        yield server
 
 
 class Plane:

@@ -132,8 +132,10 @@ async def until(true: Callable[[], bool], what: str) -> None:
 
 async def really_in(admission: Admission, name: str = GOLD) -> int:
     """How many consumers of a class the server itself counts."""
-    found = await admission.system.connections()
-    return sum(c.get("authorized_user", "").startswith(f"consumer/{token(name)}/") for c in found)
+    connections = await admission.system.connections()
+    return sum(
+        c.get("authorized_user", "").startswith(f"consumer/{token(name)}/") for c in connections
+    )
 
 
 @pytest.mark.asyncio

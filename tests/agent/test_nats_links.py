@@ -104,8 +104,8 @@ class Side:
         """Links that the server itself has, by the name of their token."""
         assert self.driver._admission is not None
         there = await self.driver._admission.system.connections()
-        found = {c.get("authorized_user", "") for c in there}
-        return {name for name in found if name.startswith("link/")}
+        users = {c.get("authorized_user", "") for c in there}
+        return {name for name in users if name.startswith("link/")}
 
     async def close(self) -> None:
         await self.router.close()

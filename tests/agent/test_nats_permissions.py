@@ -86,7 +86,7 @@ LISTENED = (
 
 def questions() -> dict[str, dict[str, Any]]:
     """JetStream requests: subject -> body."""
-    asked: dict[str, dict[str, Any]] = {
+    requests: dict[str, dict[str, Any]] = {
         "STREAM.LIST": {},
         "CONSUMER.LIST.WEIR_MSG_secrets": {},
         "STREAM.CREATE.STOLEN": {"name": "STOLEN", "subjects": ["weir.stolen"]},
@@ -94,7 +94,7 @@ def questions() -> dict[str, dict[str, Any]]:
     }
     for stream, subject in STREAMS.items():
         config = {"ack_policy": "none", "inactive_threshold": 10**9}
-        asked |= {
+        requests |= {
             f"STREAM.INFO.{stream}": {},
             f"STREAM.UPDATE.{stream}": {"name": stream, "subjects": [subject], "max_msgs": 1},
             f"STREAM.MSG.GET.{stream}": {"seq": 1},
@@ -107,7 +107,7 @@ def questions() -> dict[str, dict[str, Any]]:
             f"CONSUMER.MSG.NEXT.{stream}.kept": {"batch": 1, "no_wait": True},
         }
     # Deleting comes last, or there would be nothing to ask about.
-    return {**asked, **{f"STREAM.DELETE.{stream}": {} for stream in STREAMS}}
+    return {**requests, **{f"STREAM.DELETE.{stream}": {} for stream in STREAMS}}
 
 
 def _reader(stream: str) -> set[str]:
@@ -239,8 +239,8 @@ class Scene:
     def denied(self, client: Client, verb: str) -> set[str]:
         """Subjects that the server denied the client to `publish` or `subscribe`, in lower case,
         as the client library tells them."""
-        found = [e.lower() for e in self.errors[id(client)]]
-        return {e.split('"')[1] for e in found if "permissions violation" in e and verb in e}
+        errors = [e.lower() for e in self.errors[id(client)]]
+        return {e.split('"')[1] for e in errors if "permissions violation" in e and verb in e}
 
     async def refused(self, who: str) -> bool:
         try:
@@ -305,9 +305,9 @@ async def heard(scene: Scene, client: Client, agent: Client) -> set[str]:
 
 async def answered(scene: Scene, client: Client) -> set[str]:
     """Which JetStream requests of all the server takes from a client."""
-    asked = questions()
+    requests = questions()
     inbox = client.new_inbox()
-    names = list(asked)
+    names = list(requests)
     replies: set[str] = set()
 
     async def keep(message: Any) -> None:
@@ -317,14 +317,14 @@ async def answered(scene: Scene, client: Client) -> set[str]:
             replies.add(f"CONSUMER.MSG.NEXT.{message.reply.split('.')[2]}.kept")
 
     await client.subscribe(inbox + ".*", cb=keep)
-    for number, (subject, body) in enumerate(asked.items()):
+    for number, (subject, body) in enumerate(requests.items()):
         payload = json.dumps(body).encode()
         await client.publish(f"$JS.API.{subject}", payload, reply=f"{inbox}.{number}")
     await processed(client)
 
     def taken() -> set[str]:
         denied = scene.denied(client, "publish")
-        return {name for name in asked if f"$js.api.{name}".lower() not in denied}
+        return {name for name in requests if f"$js.api.{name}".lower() not in denied}
 
     # Each is answered or denied, so nothing is waited for in vain.
     await until(
@@ -457,10 +457,10 @@ async def test_what_a_consumer_fetches_is_heard_by_nobody_else(scene: Scene, age
 @pytest.mark.asyncio
 async def test_a_link_asks_in_its_own_name_only(scene: Scene, agent: Client) -> None:
     await scene.admission.admit(CLASSES, unmanaged="report")
-    asked: list[str] = []
+    answered: list[str] = []
 
     async def keep(message: Any) -> None:
-        asked.append(f"{message.subject} by {message.data.decode()}")
+        answered.append(f"{message.subject} by {message.data.decode()}")
 
     await agent.subscribe("weir.ask.*", cb=keep)
     await processed(agent)
@@ -469,8 +469,8 @@ async def test_a_link_asks_in_its_own_name_only(scene: Scene, agent: Client) -> 
         for name in ("n2", "n1"):
             await client.publish(f"weir.ask.{name}", who.encode())
         await processed(client)
-    await until(lambda: bool(asked), lambda: "the question comes")
-    assert asked == ["weir.ask.n1 by link"]
+    await until(lambda: bool(answered), lambda: "the question comes")
+    assert answered == ["weir.ask.n1 by link"]
 
 
 @pytest.mark.asyncio

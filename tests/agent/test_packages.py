@@ -48,11 +48,11 @@ def distributions() -> set[str]:
     waiting = [*project["dependencies"], *project["optional-dependencies"]["agent"]]
     extras: dict[str, set[str]] = {}
     while waiting:
-        asked = Requirement(waiting.pop())
-        name = canonicalize_name(asked.name)
-        if name in extras and asked.extras <= extras[name]:
+        required = Requirement(waiting.pop())
+        name = canonicalize_name(required.name)
+        if name in extras and required.extras <= extras[name]:
             continue
-        extras[name] = extras.get(name, set()) | asked.extras
+        extras[name] = extras.get(name, set()) | required.extras
         for line in metadata.requires(name) or []:
             marker = Requirement(line).marker
             if marker is None or any(

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-import pytest_asyncio
 
-from agent.drivers.base import Stats
-from agent.enforcement import Enforcer
-from agent.telemetry import Meter
-from apps.telemetry.domain.payload import telemetry_checked
-from tests.agent.planes import Plane, client, until
-from tests.nats_server import NatsServer
-from weir.coordination.wire import Bucket, ClassSpec, Delivery, Document, FlowSpec
+from tests.agent.gated_broker import FLOWS, GatedBroker
+from weir.coordination.wire import Bucket
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -30,83 +21,33 @@ LAST_S = (BURST - PART.size) / PART.rate_per_s
 CLOCKS_S = 0.01
 SLICE_S = 0.05
 """Longer than the agent takes for a message on a busy machine, shorter than what the part holds."""
-FLOWS = {"core": Delivery.BEST_EFFORT, "rel": Delivery.RELIABLE}
-
-
-class Here:
-    """An agent's enforcement at a real broker, and a publisher beside it."""
-
-    def __init__(self, plane: Plane, publisher: Any) -> None:
-        self.plane = plane
-        self.publisher = publisher
-        self.enforcer = Enforcer(driver=plane.driver, router=plane.router, busy=frozenset)
-        self.number = 0
-
-    async def set(self, **parts: Bucket) -> None:
-        self.number += 1
-        document = Document(
-            system="s",
-            broker="a",
-            version=f"v{self.number}",
-            number=self.number,
-            flows={flow: FlowSpec(delivery=how, ingress=True) for flow, how in FLOWS.items()},
-            classes={f"of {flow}": ClassSpec(flow=flow) for flow in FLOWS},
-            buckets=parts,
-        )
-        await self.enforcer.apply(document, current=lambda: True)
-        assert self.enforcer.observed(Stats()).buckets == parts
-
-    async def publish(self, flow: str, count: int) -> None:
-        for _ in range(count):
-            await self.publisher.publish(f"weir.in.{flow}", b"x")
-        await self.publisher.flush()
-
-    async def passed(self, flow: str, count: int) -> None:
-        """Wait until so many messages have left since the agent began."""
-        await until(lambda: self.plane.router.counters().passed.get(flow, 0) == count, "all left")
-
-    def measured(self, flow: str) -> dict[str, float]:
-        now = time.monotonic()
-        sample = Meter(now - 1.0).measure(now, self.plane.router.counters(), Stats())
-        members = telemetry_checked(sample)["flows"].get(flow, {}).items()
-        return {name: value for name, value in members if name.startswith("profile_")}
-
-
-@pytest_asyncio.fixture
-async def here(tmp_path: Path) -> AsyncIterator[Here]:
-    with NatsServer(tmp_path / "nats") as server:
-        plane = await Plane("a", server).open()
-        publisher = await client(server)
-        yield Here(plane, publisher)
-        await publisher.close()
-        await plane.close()
 
 
 @pytest.mark.parametrize("flow", list(FLOWS))
 async def test_a_profile_counts_what_arrived_since_and_says_what_the_part_explains(
-    here: Here, flow: str
+    gated: GatedBroker, flow: str
 ) -> None:
     async with asyncio.timeout(LIMIT_S):
-        await here.set(**{flow: SLOW})
-        assert here.measured(flow).keys() <= {
+        await gated.set(**{flow: SLOW})
+        assert gated.profile(flow).keys() <= {
             *("profile_s", "profile_messages", "profile_rate_per_s", "profile_size"),
         }
-        await here.publish(flow, 30)
-        await until(lambda: here.plane.router.counters().waiting.get(flow, 0) > 0, "some wait")
+        await gated.publish(flow, 30)
+        await gated.wait_held(flow)
         await asyncio.sleep(0.1)
-        await here.set(**{flow: PART})
+        await gated.set(**{flow: PART})
         # Those who come while some of before still wait, wait for the tokens that these take.
-        await here.publish(flow, 5)
+        await gated.publish(flow, 5)
         await asyncio.sleep(0.1)
-        await here.passed(flow, 35)
+        await gated.wait_passed(flow, 35)
         await asyncio.sleep(0.1)
         since = time.monotonic()
-        assert here.measured(flow)["profile_messages"] == 0, "they came before the part was set"
+        assert gated.profile(flow)["profile_messages"] == 0, "they came before the part was set"
         for number in range(1, 4):
-            await here.publish(flow, BURST)
-            await here.passed(flow, 35 + number * BURST)
+            await gated.publish(flow, BURST)
+            await gated.wait_passed(flow, 35 + number * BURST)
             await asyncio.sleep(0.1)
-        known = here.measured(flow)
+        known = gated.profile(flow)
         assert known["profile_messages"] == 3 * BURST
         assert known["profile_s"] == pytest.approx(time.monotonic() - since, abs=0.5)
         assert (known["profile_rate_per_s"], known["profile_size"]) == (200.0, 3.0)
@@ -116,65 +57,65 @@ async def test_a_profile_counts_what_arrived_since_and_says_what_the_part_explai
         assert known["profile_p99_low_s"] == 0.0, "far too few"
         assert "profile_p99_high_s" not in known
 
-        await here.set(**{flow: PART})
-        assert here.measured(flow)["profile_messages"] == 3 * BURST, "what stays goes on"
-        await here.set(**{flow: Bucket(rate_per_s=200.0, size=4.0)})
-        assert here.measured(flow)["profile_messages"] == 0
-        await here.set(**{flow: Bucket(rate_per_s=200.0, size=4.0, count_only=True)})
-        assert here.measured(flow) == {}, "nothing is enforced"
-        await here.set()
-        assert here.measured(flow) == {}
+        await gated.set(**{flow: PART})
+        assert gated.profile(flow)["profile_messages"] == 3 * BURST, "what stays goes on"
+        await gated.set(**{flow: Bucket(rate_per_s=200.0, size=4.0)})
+        assert gated.profile(flow)["profile_messages"] == 0
+        await gated.set(**{flow: Bucket(rate_per_s=200.0, size=4.0, count_only=True)})
+        assert gated.profile(flow) == {}, "nothing is enforced"
+        await gated.set()
+        assert gated.profile(flow) == {}
 
 
 @pytest.mark.parametrize("flow", list(FLOWS))
 async def test_what_arrives_in_a_pause_is_left_out_and_who_waits_behind_it(
-    here: Here, flow: str
+    gated: GatedBroker, flow: str
 ) -> None:
     async with asyncio.timeout(LIMIT_S):
-        await here.set(**{flow: PART})
-        await here.publish(flow, 1)
-        await here.passed(flow, 1)
-        here.plane.router.pause(frozenset())
-        await here.publish(flow, BURST)
+        await gated.set(**{flow: PART})
+        await gated.publish(flow, 1)
+        await gated.wait_passed(flow, 1)
+        gated.plane.router.pause(frozenset())
+        await gated.publish(flow, BURST)
         await asyncio.sleep(0.5)
-        here.plane.router.resume()
+        gated.plane.router.resume()
         await asyncio.sleep(0.05)
         # They wait behind those of the pause, for tokens: 0.2 s later these are gone.
-        await here.publish(flow, 5)
-        await here.passed(flow, BURST + 6)
-        assert here.measured(flow)["profile_messages"] == 1
+        await gated.publish(flow, 5)
+        await gated.wait_passed(flow, BURST + 6)
+        assert gated.profile(flow)["profile_messages"] == 1
         await asyncio.sleep(0.1)
-        await here.publish(flow, 2)
-        await here.passed(flow, BURST + 8)
-        known = here.measured(flow)
+        await gated.publish(flow, 2)
+        await gated.wait_passed(flow, BURST + 8)
+        known = gated.profile(flow)
         assert known["profile_messages"] == 3
         assert known["profile_p99_s"] <= SLICE_S
 
 
 async def test_who_waits_behind_others_for_long_is_counted_in_the_end(
-    here: Here, monkeypatch: pytest.MonkeyPatch
+    gated: GatedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More is sent than the part lets through: nobody ever finds a token again."""
     monkeypatch.setattr("agent.profile.PATIENCE_S", 2.0)
     async with asyncio.timeout(LIMIT_S):
-        await here.set(core=SLOW)
-        await here.publish("core", 300)
-        await until(lambda: here.plane.router.counters().waiting.get("core", 0) > 0, "some wait")
-        await here.set(core=Bucket(rate_per_s=60.0, size=2.0))
-        await here.publish("core", 5)
+        await gated.set(core=SLOW)
+        await gated.publish("core", 300)
+        await gated.wait_held("core")
+        await gated.set(core=Bucket(rate_per_s=60.0, size=2.0))
+        await gated.publish("core", 5)
         await asyncio.sleep(2.5)
-        await here.publish("core", 5)
-        await here.passed("core", 310)
-        known = here.measured("core")
+        await gated.publish("core", 5)
+        await gated.wait_passed("core", 310)
+        known = gated.profile("core")
         assert known["profile_messages"] == 5
         assert known["profile_p99_s"] > 0.1, "they waited behind those of before"
 
 
-async def test_a_gate_without_a_part_has_no_profile(here: Here) -> None:
+async def test_a_gate_without_a_part_has_no_profile(gated: GatedBroker) -> None:
     async with asyncio.timeout(LIMIT_S):
-        await here.set()
+        await gated.set()
         assert PART.gate is not None
-        here.plane.router.flows.set_gate("core", PART.gate)
-        await here.publish("core", 5)
-        await here.passed("core", 5)
-        assert here.measured("core") == {}
+        gated.plane.router.flows.set_gate("core", PART.gate)
+        await gated.publish("core", 5)
+        await gated.wait_passed("core", 5)
+        assert gated.profile("core") == {}

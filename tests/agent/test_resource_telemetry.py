@@ -50,7 +50,7 @@ async def test_fit_of_agents_telemetry_gives_the_brokers_own_constants(delivery:
         await until(lambda: "f" in chain.routers["a"].tables.interest.get("b", ()))
         drivers = {name: chain.routers[name]._driver for name in "ac"}
         meters = {name: Meter(clock()) for name in "ac"}
-        asked = passed = 0
+        offered = passed = 0
 
         async def look(window: int | None) -> None:
             for name, meter in meters.items():
@@ -77,8 +77,8 @@ async def test_fit_of_agents_telemetry_gives_the_brokers_own_constants(delivery:
         for window, (messages, people) in enumerate(POINTS):
             book = chain.at("c").book
             while book.admitted("k") < people:
-                asked += 1
-                assert chain.at("c").ask("k", f"x{asked}", clock()) is not None
+                offered += 1
+                assert chain.at("c").ask("k", f"x{offered}", clock()) is not None
             for place in book.places("k")[people:]:
                 book.gone(place.connection, clock())
             await look(None)
@@ -92,6 +92,6 @@ async def test_fit_of_agents_telemetry_gives_the_brokers_own_constants(delivery:
         await chain.close()
     answer, error = fit_payload("\n".join(lines).encode())
     assert answer is not None, error
-    found = {row["name"]: row for row in json.loads(answer)["cases"][0]["coefficients"]}
-    assert found["f"]["value"] == pytest.approx(WORK_S[delivery], rel=0.15)
-    assert found["k"]["value"] == pytest.approx(WORK_PER_COPY_S[delivery], rel=0.05)
+    coefficients = {row["name"]: row for row in json.loads(answer)["cases"][0]["coefficients"]}
+    assert coefficients["f"]["value"] == pytest.approx(WORK_S[delivery], rel=0.15)
+    assert coefficients["k"]["value"] == pytest.approx(WORK_PER_COPY_S[delivery], rel=0.05)

@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
@@ -18,18 +17,11 @@ from tests.agent.planes import (
     stored_count,
     until,
 )
-from tests.nats_server import NatsServer
 from weir.coordination.wire import Gate
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 LIMIT_S = 60.0
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[NatsServer]:
-    with NatsServer(tmp_path / "nats") as server:
-        yield server
 
 
 async def _offer(connection, rate_per_s: float, seconds: float) -> int:

@@ -281,8 +281,8 @@ async def test_what_consumers_get_is_counted_copy_by_copy() -> None:
     driver, broker = driver_of(network, "a"), network.at("sim://a")
     classes = {"k": ClassSpec(flow="f"), "l": ClassSpec(flow="f"), "m": ClassSpec(flow="g")}
     await driver.admit(classes, unmanaged="report")
-    asked = [("k", "ann"), ("k", "bob"), ("l", "cy"), ("m", "di")]
-    connections = [broker.ask(name, consumer, 0.0) for name, consumer in asked]
+    consumers = [("k", "ann"), ("k", "bob"), ("l", "cy"), ("m", "di")]
+    connections = [broker.ask(name, consumer, 0.0) for name, consumer in consumers]
     assert len({*connections} - {None}) == 4
 
     messages = [Message("f", b"", "sim://b", n) for n in (1, 2, 3)]

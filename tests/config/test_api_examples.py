@@ -21,10 +21,10 @@ def plain(schema: Any) -> Any:
         return [plain(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {str(name): plain(part) for name, part in schema.items()}
-    if found.pop("nullable", False):
-        return {"anyOf": [found, {"type": "null"}]}
-    return found
+    members = {str(name): plain(part) for name, part in schema.items()}
+    if members.pop("nullable", False):
+        return {"anyOf": [members, {"type": "null"}]}
+    return members
 
 
 COMPONENTS = plain(SCHEMA["components"])
@@ -32,15 +32,15 @@ COMPONENTS = plain(SCHEMA["components"])
 
 def media_types() -> list[tuple[str, dict[str, Any]]]:
     """Everything that an operation takes or answers, with its own name."""
-    found = []
+    named = []
     for path, operations in SCHEMA["paths"].items():
         for method, operation in operations.items():
             name = f"{method.upper()} {path}"
             places = {"request": operation.get("requestBody", {}), **operation["responses"]}
             for what, place in places.items():
                 for media in place.get("content", {}).values():
-                    found.append((f"{name} {what}", media))
-    return found
+                    named.append((f"{name} {what}", media))
+    return named
 
 
 def test_every_request_with_a_body_has_an_example() -> None:
@@ -61,9 +61,9 @@ def test_every_example_fits_its_own_schema() -> None:
     for name, media in media_types():
         if "example" in media:
             one = validator.evolve(schema={**plain(media["schema"]), "components": COMPONENTS})
-            found = [error.message for error in one.iter_errors(media["example"])]
-            if found:
-                wrong[name] = found
+            errors = [error.message for error in one.iter_errors(media["example"])]
+            if errors:
+                wrong[name] = errors
     assert wrong == {}
 
 

@@ -46,8 +46,10 @@ def test_commands_states_and_statuses_are_enums() -> None:
         if field == "allowed_commands":
             assert "$ref" in schema["items"], f"{name}.{field}: name the commands"
         elif field in ("state", "status") and schema.get("type") != "integer":
-            found = [part for part in (schema, *schema.get("oneOf", ()), *schema.get("allOf", ()))]
-            if not any("$ref" in part for part in found):
+            schemas = [
+                part for part in (schema, *schema.get("oneOf", ()), *schema.get("allOf", ()))
+            ]
+            if not any("$ref" in part for part in schemas):
                 open_ended.append(f"{name}.{field}")
     assert open_ended == []
 

@@ -148,8 +148,8 @@ def test_operation_answers_what_it_declares(api: APIClient, method: str, path: s
         "404": ask(api, method, path, **{"if-match": '"1"'}),
     }
     for status, answer in answers.items():
-        found = str(answer.status_code)
-        assert found[0] not in "45" or found in said, (status, answer.content)
+        answered = str(answer.status_code)
+        assert answered[0] not in "45" or answered in said, (status, answer.content)
     assert answers["401"].status_code == 401
     assert answers["406"].status_code == 406
     if "428" in said:

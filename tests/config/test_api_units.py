@@ -20,7 +20,7 @@ def test_every_number_has_a_unit_in_its_name_or_a_description() -> None:
 
 
 def test_no_unit_is_of_a_field_that_is_not_there() -> None:
-    fields = {f"{component}.{name}" for component, found in numbers(SCHEMA) for name in found}
+    fields = {f"{component}.{name}" for component, names in numbers(SCHEMA) for name in names}
     assert set(OF_COMPONENT) - fields == set()
     assert set(UNITS) - {field.split(".")[1] for field in fields} == set()
 

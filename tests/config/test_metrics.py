@@ -29,10 +29,10 @@ def test_runs_plans_and_executions_are_counted_by_state(client):
     harbour = make_harbour("quay")
     make_plan(harbour.system, None, [population(None, 3)])
     start(harbour.system, [population(None, 3)])
-    found = lines(client)
-    assert 'weir_runs{state="queued"} 1' in found
-    assert 'weir_plans{state="draft"} 1' in found
-    assert 'weir_executions{state="running"} 1' in found
+    shown = lines(client)
+    assert 'weir_runs{state="queued"} 1' in shown
+    assert 'weir_plans{state="draft"} 1' in shown
+    assert 'weir_executions{state="running"} 1' in shown
 
 
 def test_firings_are_counted_by_rule_and_state(client):
@@ -44,9 +44,9 @@ def test_firings_are_counted_by_rule_and_state(client):
     ):
         ended_at = timezone.now() if state in FIRINGS.ended else None
         Firing.objects.create(system=system, cause=rule, state=state.value, ended_at=ended_at)
-    found = lines(client)
-    assert 'weir_firings{system="pier",rule="nightly",state="waiting"} 1' in found
-    assert 'weir_firings{system="quay",rule="objectives missed",state="merged"} 2' in found
+    shown = lines(client)
+    assert 'weir_firings{system="pier",rule="nightly",state="waiting"} 1' in shown
+    assert 'weir_firings{system="quay",rule="objectives missed",state="merged"} 2' in shown
 
 
 def test_agents_and_what_they_measure(client):
@@ -67,16 +67,16 @@ def test_agents_and_what_they_measure(client):
             "classes": {"gulls": {"admitted": 4, "waiting": 0}},
         }
         Sample.objects.create(broker=harbour.brokers["a"], at=at, payload=payload)
-    found = lines(client)
+    shown = lines(client)
     where = 'system="quay \\"7\\"",broker="a"'
-    assert f"weir_agent_up{{{where}}} 1" in found
+    assert f"weir_agent_up{{{where}}} 1" in shown
     silent = where.replace('"a"', '"b"')
-    assert f"weir_agent_up{{{silent}}} 0" in found
-    assert f'weir_flow_passed_per_s{{{where},flow="tides"}} 42.5' in found
-    assert f'weir_flow_backlog_messages{{{where},flow="tides"}} 3' in found
-    assert f'weir_class_admitted{{{where},class="gulls"}} 4' in found
+    assert f"weir_agent_up{{{silent}}} 0" in shown
+    assert f'weir_flow_passed_per_s{{{where},flow="tides"}} 42.5' in shown
+    assert f'weir_flow_backlog_messages{{{where},flow="tides"}} 3' in shown
+    assert f'weir_class_admitted{{{where},class="gulls"}} 4' in shown
     # Nothing is said twice, and every line that is no comment is a sample.
-    samples = [line for line in found if not line.startswith("#")]
+    samples = [line for line in shown if not line.startswith("#")]
     names = [line.rpartition(" ")[0] for line in samples]
     assert len(set(names)) == len(names)
 
@@ -85,18 +85,18 @@ def test_backlogs_of_reliable_flows_say_how_they_grow_and_end(client):
     harbour = make_harbour("quay")
     waits(harbour.brokers["a"], most_messages=100_000)
     waits(make_harbour("pier").brokers["a"], [7] * 12)
-    found = dict(
+    shown = dict(
         line.rsplit(" ", 1) for line in lines(client) if "backlog_" in line and line[0] != "#"
     )
     where = 'system="quay",broker="a",flow="tides"'
-    assert float(found[f"weir_flow_backlog_growth_per_s{{{where}}}"]) == pytest.approx(
+    assert float(shown[f"weir_flow_backlog_growth_per_s{{{where}}}"]) == pytest.approx(
         100, rel=1e-3
     )
-    assert float(found[f"weir_flow_backlog_full_in_s{{{where}}}"]) == pytest.approx(887, rel=1e-2)
-    assert found[f"weir_flow_backlog_alarm{{{where}}}"] == "1"
+    assert float(shown[f"weir_flow_backlog_full_in_s{{{where}}}"]) == pytest.approx(887, rel=1e-2)
+    assert shown[f"weir_flow_backlog_alarm{{{where}}}"] == "1"
     still = where.replace("quay", "pier")
-    assert found[f"weir_flow_backlog_alarm{{{still}}}"] == "0"
-    assert f"weir_flow_backlog_full_in_s{{{still}}}" not in found
+    assert shown[f"weir_flow_backlog_alarm{{{still}}}"] == "0"
+    assert f"weir_flow_backlog_full_in_s{{{still}}}" not in shown
 
 
 def test_a_scrape_costs_few_queries(client, django_assert_max_num_queries):

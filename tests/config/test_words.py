@@ -22,12 +22,12 @@ def table(name: str) -> set[str]:
 
 def recorded() -> set[str]:
     """Actions that services write as plain texts."""
-    found: set[str] = set()
+    words: set[str] = set()
     for path in (ROOT / "apps").rglob("services*/**/*.py"):
-        found |= set(re.findall(r'\baction="(\w+)"', path.read_text()))
+        words |= set(re.findall(r'\baction="(\w+)"', path.read_text()))
     for path in (ROOT / "apps").glob("*/services.py"):
-        found |= set(re.findall(r'\baction="(\w+)"', path.read_text()))
-    return found
+        words |= set(re.findall(r'\baction="(\w+)"', path.read_text()))
+    return words
 
 
 @pytest.mark.parametrize(

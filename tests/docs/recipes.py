@@ -38,11 +38,11 @@ def recipe(text: str) -> Recipe:
     """Read a recipe from its Markdown. Raise ValueError where a block does not name its file."""
     files: dict[str, str] = {}
     changes: dict[str, list[str]] = {}
-    for found in _FILE.finditer(text):
-        if found["language"] == "diff":
-            changes[found["path"]] = found["text"].split("@@\n")
+    for file in _FILE.finditer(text):
+        if file["language"] == "diff":
+            changes[file["path"]] = file["text"].split("@@\n")
         else:
-            files[found["path"]] = found["text"]
+            files[file["path"]] = file["text"]
     if len(_BLOCK.findall(text)) != len(files) + len(changes):
         raise ValueError("name the file of every block on a line before it, and each file once")
     blocks = _COMMANDS.findall(text)

@@ -17,10 +17,10 @@ def rows(part: str) -> set[str]:
 
 def folders(room: Path) -> set[str]:
     """Folders with something in them; what a tool made has a name that begins with . or _."""
-    found = (entry for entry in room.iterdir() if entry.is_dir() and entry.name[0] not in "._")
+    entries = (entry for entry in room.iterdir() if entry.is_dir() and entry.name[0] not in "._")
     return {
         entry.name
-        for entry in found
+        for entry in entries
         if entry.name not in GENERATED
         and entry.suffix != ".egg-info"
         and any(path.name != "__pycache__" for path in entry.iterdir())

@@ -33,9 +33,9 @@ class Asked(dict[str, str]):
 
 
 def asked_by_the_application() -> set[str]:
-    asked = Asked()
-    read_environment(asked)
-    return asked.names
+    environment = Asked()
+    read_environment(environment)
+    return environment.names
 
 
 def asked_by_agents() -> set[str]:

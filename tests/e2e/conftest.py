@@ -26,18 +26,9 @@ SILENCE_S = "8"
 # limits of its own for each part.
 MOST_S = 300.0
 
-PLACING = ("test_adaptation.py", "test_placements.py")
 
-
-@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Count the time of a journey without that of starting the system, and place topics before
-    other journeys narrow gates.
-
-    Behind a gate that lets less through than is sent, minutes of messages wait, and a publisher is
-    released only once all of them have passed.
-    """
-    items.sort(key=lambda item: item.path.name not in PLACING)
+    """Count the time of a journey without that of starting the system."""
     for item in items:
         ours = Path(__file__).parent in item.path.parents
         if ours and item.get_closest_marker("timeout") is None:
@@ -97,9 +88,9 @@ def rest(weir: Stack, address: str) -> Iterator[Api]:
 @pytest.fixture(scope="session")
 def people(weir: Stack, address: str) -> Iterator[Fleet]:
     """The demo fleet with four people signed in, once for all tests."""
-    found = Fleet(weir, address)
-    yield found
-    found.close()
+    fleet = Fleet(weir, address)
+    yield fleet
+    fleet.close()
 
 
 @pytest.fixture

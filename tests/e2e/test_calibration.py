@@ -46,9 +46,9 @@ def test_model_is_fitted_to_telemetry_applied_and_undone(page: Page, fleet: Flee
 
     page.goto(f"/systems/{fleet.system}/resource-models")
     expect(page.get_by_role("table", name="Error correction")).to_be_visible()
-    with page.expect_response(lambda answer: answer.request.method == "POST") as asked:
+    with page.expect_response(lambda answer: answer.request.method == "POST") as response:
         page.get_by_role("button", name="Fit to telemetry").click()
-    run = rest.wait(f"/api/v1/runs/{asked.value.json()['id']}", ended, 60)
+    run = rest.wait(f"/api/v1/runs/{response.value.json()['id']}", ended, 60)
     assert run["state"] == "succeeded", run
     (row,) = rest.get("/api/v1/calibrations", system=fleet.system, run=run["id"])["results"]
     fit = rest.get(f"/api/v1/calibrations/{row['id']}")

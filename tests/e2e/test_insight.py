@@ -60,8 +60,8 @@ def drag(page: Page, handle: Locator, down_px: float) -> None:
 
 
 def serious(page: Page) -> list[str]:
-    found = Axe().run(page).response["violations"]
-    return [row["id"] for row in found if row["impact"] in ("serious", "critical")]
+    violations = Axe().run(page).response["violations"]
+    return [row["id"] for row in violations if row["impact"] in ("serious", "critical")]
 
 
 def test_price_refusal_and_an_edit_with_its_preview(page: Page, rest: Api) -> None:

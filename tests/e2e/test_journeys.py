@@ -165,10 +165,10 @@ def test_pages_are_accessible_and_pictured(
         for width in widths:
             page.set_viewport_size({"width": width, "height": 900})
             page.screenshot(path=PICTURES / f"{name}-{scheme}-{width}.png", full_page=True)
-            found = Axe().run(page).response["violations"]
+            broken_rules = Axe().run(page).response["violations"]
             serious = {
                 v["id"]: [node["html"] for node in v["nodes"]]
-                for v in found
+                for v in broken_rules
                 if v["impact"] in ("serious", "critical")
             }
             if serious:

@@ -160,9 +160,9 @@ def shown_on_links(operator: Page) -> float:
     """Messages per second on links, as the panel of an executed plan shows them."""
     chart = operator.get_by_role("img", name=re.compile("^Traffic on links: measured"))
     name = str(chart.get_attribute("aria-label"))
-    found = re.search(r"measured ([\d.,]+) msg/s, promised ([\d.,]+) msg/s", name)
-    assert found is not None, name
-    return float(found[1].replace(",", ""))
+    shown = re.search(r"measured ([\d.,]+) msg/s, promised ([\d.,]+) msg/s", name)
+    assert shown is not None, name
+    return float(shown[1].replace(",", ""))
 
 
 def edges_of(candidate: Any) -> set[frozenset[str]]:
@@ -182,12 +182,12 @@ def test_a_better_overlay_is_found_in_measured_traffic_and_carried_out_under_loa
         load.wait_flowing()
         time.sleep(WINDOW_S + 2.0)
         former, before = fleet.edges(), measured(fleet)
-        found = evaluate(fleet, people.author)
-        today, chosen = found["today"], found["chosen"]
+        evaluation = evaluate(fleet, people.author)
+        today, chosen = evaluation["today"], evaluation["chosen"]
         assert today["links_per_message"] == pytest.approx(before.links_per_message, rel=NEAR)
         assert chosen["traffic_per_s"] < 0.9 * today["traffic_per_s"]
 
-        plan = choose(people.author, found)
+        plan = choose(people.author, evaluation)
         carry_out(fleet, people, plan)
         detail = fleet.everybody.get(f"/api/v1/overlay-candidates/{chosen['id']}")
         assert fleet.edges() == edges_of(detail)

@@ -37,8 +37,8 @@ def test_sweep_is_asked_read_copied_and_deleted(page: Page, rest: Api) -> None:
     page.keyboard.press("End")
     expect(chart).to_have_attribute("aria-valuetext", re.compile("150 %.*one more is worth"))
     study = rest.get("/api/v1/studies", system=system["id"], search=name)["results"][0]
-    found = rest.get(f"/api/v1/studies/{study['id']}/points")["results"]
-    for point in found:
+    points = rest.get(f"/api/v1/studies/{study['id']}/points")["results"]
+    for point in points:
         expect(answers.get_by_text(f"{point['utility']:,.1f}").first).to_be_visible()
     assert Axe().run(page).response["violations"] == []
 

@@ -45,9 +45,9 @@ class Harbour:
 
 def document_for(agent: Agent) -> Document:
     """What should be true at the agent's broker now."""
-    found = facts_of(agent.system_id)
-    assert found is not None
-    return document_of(found[1], agent.broker.name)
+    facts = facts_of(agent.system_id)
+    assert facts is not None
+    return document_of(facts[1], agent.broker.name)
 
 
 def make_overlay(system: System, brokers: Mapping[str, Broker], *edges: str) -> Overlay:
@@ -78,15 +78,15 @@ def make_harbour(name: str = "harbour") -> Harbour:
 
 def put_in_force(system: System) -> None:
     """The flows and classes of the model as it is, in force as if a plan had brought them."""
-    for asked in asked_by_model(system).values():
+    for wanted in asked_by_model(system).values():
         Setting.objects.update_or_create(
             system=system,
-            kind=asked.kind,
-            target_key=asked.key[1],
+            kind=wanted.kind,
+            target_key=wanted.key[1],
             defaults={
-                "target": dict(asked.target),
-                "in_force": dict(asked.value),
-                "desired": dict(asked.value),
+                "target": dict(wanted.target),
+                "in_force": dict(wanted.value),
+                "desired": dict(wanted.value),
             },
         )
     revision_bump(system)

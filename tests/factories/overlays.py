@@ -104,8 +104,8 @@ def kernel_answer(run: Run) -> bytes:
 
 def make_evaluation(row: Row, actor: User | None = None, **values: Any) -> Evaluation:
     """A finished evaluation of the stored goal, unless told otherwise."""
-    asked: dict[str, Any] = {"goals": [row.goal], "methods": [], "time_limit_s": 5.0, **values}
-    evaluation = evaluation_request(system=row.system, actor=actor, **asked)
+    request: dict[str, Any] = {"goals": [row.goal], "methods": [], "time_limit_s": 5.0, **values}
+    evaluation = evaluation_request(system=row.system, actor=actor, **request)
     run = claim(evaluation.run)
     run_store(run, kernel_answer(run))
     row.system.refresh_from_db()

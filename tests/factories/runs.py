@@ -28,13 +28,13 @@ def golden_problem() -> dict[str, Any]:
 
 def kernel_answer(run: Run) -> bytes:
     """What the Spark job would answer."""
-    asked = {
+    call = {
         "method": run.method,
         "parameters": run.parameters,
         "seed": run.seed,
         "inputs": dict(run_job_inputs(run)),
     }
-    return _answer(bytes(run.snapshot.payload), json.dumps(asked, sort_keys=True))
+    return _answer(bytes(run.snapshot.payload), json.dumps(call, sort_keys=True))
 
 
 @cache

@@ -63,8 +63,8 @@ def mutants(seeds: int, jobs: int) -> int:
             names, pool.imap(partial(caught, seeds=seeds), names), strict=True
         ):
             survivors += seed is None
-            found = "SURVIVES" if seed is None else f"seed {seed}"
-            print(f"  {name:32} {found:10} {how}", flush=True)
+            outcome = "SURVIVES" if seed is None else f"seed {seed}"
+            print(f"  {name:32} {outcome:10} {how}", flush=True)
     return 1 if survivors else 0
 
 

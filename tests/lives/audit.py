@@ -281,8 +281,8 @@ class Audit:
                 there = world.agents[neighbour].hands
                 if there is None:
                     return f"{neighbour} does not run"
-                asked = interest_towards(name, there.router.flows.local, there.router.tables)
-                if tables.interest.get(neighbour) != asked:
+                interest = interest_towards(name, there.router.flows.local, there.router.tables)
+                if tables.interest.get(neighbour) != interest:
                     return f"{name} does not know what {neighbour} wants"
         # Whoever connects late does not see what was delivered before: that is no loss.
         return world.consumers.about_to_be_admitted()

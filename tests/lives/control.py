@@ -371,7 +371,7 @@ class Control:
         orders = self._orders(broker)
         if broker in self.strange:
             orders.append(STRANGE)
-        asked = [
+        under_way = [
             self.settings[self.changes[action.id].key].changed
             for view in self.executions
             for step in view.steps
@@ -394,7 +394,7 @@ class Control:
                 if n in self.addresses or not self.hides_who_never_came
             },
             orders=tuple(orders),
-            asked=max(asked, default=0),
+            asked=max(under_way, default=0),
         )
         before = self.documents.get(broker)
         if before is None or replace(document, number=before.number) != before:

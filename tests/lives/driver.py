@@ -471,8 +471,8 @@ class ModelDriver:
         def inquire(broker: ModelBroker) -> Any:
             if not broker.asked:
                 raise Refusal(f"the agent of {broker.name} does not listen")
-            asked = broker.asked[-1]
-            return Later(lambda then: asked(self._name, payload, then))
+            inquire_of = broker.asked[-1]
+            return Later(lambda then: inquire_of(self._name, payload, then))
 
         return cast("bytes", await self._at(neighbour, inquire, "a question"))
 

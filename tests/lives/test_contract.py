@@ -11,7 +11,8 @@ import pytest
 import pytest_asyncio
 
 from agent.drivers.base import Driver
-from tests.agent.drivers import test_contract as contract
+from tests.agent.drivers import test_contract, test_contract_guarded
+from tests.agent.drivers.test_contract_guarded import INGRESS
 from tests.lives.broker import HEADERS, MAX_PAYLOAD, ModelBroker
 from tests.lives.driver import ModelDriver
 from tests.lives.network import Network
@@ -26,9 +27,10 @@ _OF_THE_PRODUCTS = {
     # Its sizes are those of real brokers; below with the model's.
     "test_refuses_to_publishers_what_is_too_large_for_the_way",
 }
-for _name in dir(contract):
-    if _name.startswith("test_") and _name not in _OF_THE_PRODUCTS:
-        globals()[_name] = getattr(contract, _name)
+for _contract in (test_contract, test_contract_guarded):
+    for _name in dir(_contract):
+        if _name.startswith("test_") and _name not in _OF_THE_PRODUCTS:
+            globals()[_name] = getattr(_contract, _name)
 
 
 class System:
@@ -103,7 +105,7 @@ async def test_refuses_to_publishers_what_is_too_large_here(guarded: Guarded) ->
     driver = await guarded.driver()
     await driver.fence(1)
     room = MAX_PAYLOAD - HEADERS
-    await driver.ensure_channel(contract.INGRESS)
+    await driver.ensure_channel(INGRESS)
     assert await guarded.publish("f", [b"x" * room, b"x" * (room + 1), b"y"]) == 1
-    await driver.ensure_channel(contract.INGRESS, max_message_bytes=MAX_PAYLOAD - 100)
+    await driver.ensure_channel(INGRESS, max_message_bytes=MAX_PAYLOAD - 100)
     assert await guarded.publish("f", [b"x" * room]) == 1

@@ -56,11 +56,11 @@ def main() -> int:
         "--measured", action="store_true", help="take the last run's coverage and tests"
     )
     parser.add_argument("--resume", action="store_true", help="try those not killed yet")
-    asked = parser.parse_args()
+    options = parser.parse_args()
 
-    mutants = sample(ROOT, asked.sample, asked.seed, asked.only)
-    first = _copy(0, fresh=not asked.measured)
-    if asked.measured:
+    mutants = sample(ROOT, options.sample, options.seed, options.only)
+    first = _copy(0, fresh=not options.measured)
+    if options.measured:
         _check_measured(first)
     else:
         print("running the fast suites once, with the lines of each test")
@@ -68,11 +68,11 @@ def main() -> int:
     tests = NearestTests(first)
     for name in sorted(tests.failed):
         print(f"fails as the code is, used for no mutant: {name}")
-    if not asked.resume:
+    if not options.resume:
         RESULTS.unlink(missing_ok=True)
     known = kept.kills(RESULTS)
     results = [(m, *known[m.key]) for m in mutants if m.key in known]
-    results += _run([m for m in mutants if m.key not in known], tests, asked.jobs, len(mutants))
+    results += _run([m for m in mutants if m.key not in known], tests, options.jobs, len(mutants))
     return _report(results)
 
 

@@ -64,7 +64,7 @@ class NearestTests:
         lines = range(mutant.line, mutant.end_line + 1)
         names = {name for line in lines for name in by_line.get(line, ()) if name}
         if not names:
-            names = {name for found in by_line.values() for name in found if name}
+            names = {name for contexts in by_line.values() for name in contexts if name}
         tests = {name.partition("|")[0] for name in names} - self.failed
         chosen, total = [], 0.0
         for test in sorted(tests, key=lambda name: (self._seconds.get(name, 1.0), name)):

@@ -23,4 +23,4 @@ def kills(path: Path) -> dict[str, tuple[str, int]]:
     mutant counts. Survivors are left out: a test written since may kill them."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     last = {one["key"]: (one["outcome"], one["tests"]) for one in map(json.loads, lines)}
-    return {key: found for key, found in last.items() if found[0] != SURVIVED}
+    return {key: result for key, result in last.items() if result[0] != SURVIVED}

@@ -25,8 +25,8 @@ LEFT_OUT = (
 
 def files(root: Path) -> list[Path]:
     """The files under test, in order of their names."""
-    found = [path for room in ROOMS for path in (root / room).rglob("*.py")]
-    return sorted(path for path in found if not any(part in str(path) for part in LEFT_OUT))
+    paths = [path for room in ROOMS for path in (root / room).rglob("*.py")]
+    return sorted(path for path in paths if not any(part in str(path) for part in LEFT_OUT))
 
 
 def mutants_of(root: Path, path: Path) -> Iterator[Mutant]:

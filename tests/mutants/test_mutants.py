@@ -115,9 +115,9 @@ def test_each_equivalent_mutant_names_a_line_of_today():
         file, place, _, text, _ = key.split(" | ")
         source = (ROOT / file).read_text(encoding="utf-8")
         place_of = places_of(source)
-        found = [
+        places = [
             number
             for number, line in enumerate(source.splitlines(), start=1)
             if line.strip() == text and place_of(number) == place
         ]
-        assert found, key
+        assert places, key

@@ -19,8 +19,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def search(remote, folder, source, **asked):
-    found = os.stat(source)
-    frozen = {"size_bytes": found.st_size, "modified_s": found.st_mtime, **asked}
+    status = os.stat(source)
+    frozen = {"size_bytes": status.st_size, "modified_s": status.st_mtime, **asked}
     recording = Recording(name=source.name, **frozen)
     with House() as house:
         answer = entry.run(

@@ -74,12 +74,12 @@ def test_every_share_of_the_work_together_is_all_of_it(evaluation, here, kind):
             for row in here["rows"]
             if row["planner"]
         ]
-    found = []
+    numbered = []
     for task in range(3):
         pieces = [[at, given[at]] for at in range(task, len(given), 3)]
         share = {"kind": kind, "count": len(given), "tasks": 3, "pieces": pieces}
-        found += solve_share(payload, told(), share)
-    rows = [row for _, row in sorted(found, key=lambda pair: pair[0])]
+        numbered += solve_share(payload, told(), share)
+    rows = [row for _, row in sorted(numbered, key=lambda pair: pair[0])]
     if kind == "design":
         assert [row["edges"] for row in rows] == [row["edges"] for row in here["candidates"]]
     else:

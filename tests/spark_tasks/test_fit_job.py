@@ -71,9 +71,9 @@ def coefficients(answer, broker):
 def test_finds_what_the_records_were_made_of(broker):
     answer, error = fit_payload(document())
     assert error is None
-    found = coefficients(answer, broker)
+    fitted = coefficients(answer, broker)
     for key, truth in [(("flow", "f"), A), (("class", "c"), B), (("idle", ""), IDLE)]:
-        row = found[key]
+        row = fitted[key]
         width = row["high"] - row["low"]  # 95 % of such intervals hold it; twice as wide, all do
         assert row["low"] - width / 2 <= truth <= row["high"] + width / 2
         assert row["value"] == pytest.approx(truth, rel=0.1)
@@ -125,10 +125,10 @@ def test_window_in_which_the_source_was_silent_is_left_out():
 
 def test_network_coefficient_is_the_size_of_a_message():
     answer, _ = fit_payload(document(head=model(measure="network")))
-    found = coefficients(answer, "b2")
-    assert found["flow", "f"]["value"] == pytest.approx(800, rel=0.01)
-    assert found["class", "c"]["value"] == pytest.approx(800, rel=0.01)
-    assert ("idle", "") not in found
+    fitted = coefficients(answer, "b2")
+    assert fitted["flow", "f"]["value"] == pytest.approx(800, rel=0.01)
+    assert fitted["class", "c"]["value"] == pytest.approx(800, rel=0.01)
+    assert ("idle", "") not in fitted
 
 
 def test_steady_operation_gets_advice_instead_of_certainty():

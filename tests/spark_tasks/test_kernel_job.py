@@ -42,8 +42,8 @@ def test_time_limit_says_that_it_is_enough():
 def test_whoever_waits_hears_how_far_it_is_and_may_stop_it(monkeypatch):
     monkeypatch.setattr("spark_tasks.progress.EVERY_S", 0.01)
     with House(enough=3) as house:
-        asked = order(progress_url=house.url, progress_token="secret")
-        answer, error = call_kernel(endless.answer, b"gulls", asked)
+        reporting = order(progress_url=house.url, progress_token="secret")
+        answer, error = call_kernel(endless.answer, b"gulls", reporting)
     assert (answer, error) == (b"gulls  0 True", None)
     done = [row["done"] for row in house.rows]
     assert len(done) >= 3

@@ -126,8 +126,8 @@ def test_what_cutting_planes_finish_is_never_cut():
 
 def test_what_goes_only_where_it_is_wanted_is_never_cut():
     problem = replace(problem_from_json(canonical(4_000)), forwarding=Forwarding.WANTED)
-    asked = order(**WHOLE, partitioned=True)
-    assert not partitioned.wanted(canonical_bytes(problem), asked, lambda: 16)
+    whole = order(**WHOLE, partitioned=True)
+    assert not partitioned.wanted(canonical_bytes(problem), whole, lambda: 16)
 
 
 def python_workers():
@@ -187,36 +187,36 @@ class TestOnSpark:
 
     def test_answer_is_that_of_one_process(self, spark_server, tmp_path):
         payload = canonical(30_000)
-        asked = {"polish_steps": 0, "max_iterations": 8, **NO_CUTS}
-        found = self.run(spark_server, payload, tmp_path, parameters=asked)
+        parameters = {"polish_steps": 0, "max_iterations": 8, **NO_CUTS}
+        result = self.run(spark_server, payload, tmp_path, parameters=parameters)
         problem = problem_from_json(payload)
-        params = certified.Params(**asked)
+        params = certified.Params(**parameters)
         expected = certified.solve(problem, params, stop=never, seed=0)
         assert (tmp_path / "in" / "flows-1").exists(), "it was not cut"
-        assert found.utility == pytest.approx(expected.utility, rel=1e-9)
-        assert found.upper_bound == pytest.approx(expected.upper_bound, rel=1e-12)
-        assert found.problem_hash == expected.problem_hash
-        assert found.populations == expected.populations
-        assert found.rates == pytest.approx(expected.rates, rel=1e-9)
-        assert found.trace == pytest.approx(expected.trace, rel=1e-9)
+        assert result.utility == pytest.approx(expected.utility, rel=1e-9)
+        assert result.upper_bound == pytest.approx(expected.upper_bound, rel=1e-12)
+        assert result.problem_hash == expected.problem_hash
+        assert result.populations == expected.populations
+        assert result.rates == pytest.approx(expected.rates, rel=1e-9)
+        assert result.trace == pytest.approx(expected.trace, rel=1e-9)
 
     def test_killed_workers_cost_a_read_and_change_no_answer(self, spark_server, tmp_path):
         payload = canonical(6_000)
-        asked = {"polish_steps": 0, "max_iterations": 8, **NO_CUTS}
+        parameters = {"polish_steps": 0, "max_iterations": 8, **NO_CUTS}
         with Killer(tmp_path / "in" / "nodes-1", times=2) as killer:
-            found = self.run(spark_server, payload, tmp_path, parameters=asked)
+            result = self.run(spark_server, payload, tmp_path, parameters=parameters)
         assert killer.killed
         expected = certified.solve(
-            problem_from_json(payload), certified.Params(**asked), stop=never, seed=0
+            problem_from_json(payload), certified.Params(**parameters), stop=never, seed=0
         )
-        assert found.upper_bound == pytest.approx(expected.upper_bound, rel=1e-12)
-        assert found.populations == expected.populations
+        assert result.upper_bound == pytest.approx(expected.upper_bound, rel=1e-12)
+        assert result.populations == expected.populations
 
     def test_time_limit_ends_it_with_an_answer(self, spark_server, tmp_path):
-        found = self.run(spark_server, canonical(6_000), tmp_path, time_limit_s=0.001)
-        assert found.status == "time_limit"
-        assert found.iterations == 1
-        assert found.utility > 0
+        result = self.run(spark_server, canonical(6_000), tmp_path, time_limit_s=0.001)
+        assert result.status == "time_limit"
+        assert result.iterations == 1
+        assert result.utility > 0
 
     def test_refusal_of_the_kernel_is_a_job_error(self, spark_server, tmp_path):
         with pytest.raises(entry.JobError, match="not JSON"):
@@ -226,6 +226,6 @@ class TestOnSpark:
         raw = json.loads(workload(4_000))
         for node in raw["nodes"]:
             node["capacity"] = dict.fromkeys(node["capacity"], 0)
-        found = self.run(spark_server, canonical_bytes(problem_from_dict(raw)), tmp_path)
-        assert found.status == "infeasible"
-        assert found.reason
+        result = self.run(spark_server, canonical_bytes(problem_from_dict(raw)), tmp_path)
+        assert result.status == "infeasible"
+        assert result.reason

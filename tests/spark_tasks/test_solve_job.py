@@ -32,8 +32,8 @@ def test_answer_is_the_kernels(payload):
 
 
 def test_same_input_gives_the_same_bytes(payload):
-    asked = order(**PARAMETERS)
-    assert solve_payload(payload, asked) == solve_payload(payload, asked)
+    same = order(**PARAMETERS)
+    assert solve_payload(payload, same) == solve_payload(payload, same)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def compose() -> dict[str, Any]:
 def stages() -> dict[str, list[list[str]]]:
     """Stage name -> its instructions, first its FROM."""
     text = (DOCKER / "Dockerfile").read_text().replace("\\\n", " ")
-    found: dict[str, list[list[str]]] = {}
+    by_stage: dict[str, list[list[str]]] = {}
     name = ""
     for line in text.splitlines():
         words = line.split(maxsplit=1)
@@ -42,9 +42,9 @@ def stages() -> dict[str, list[list[str]]]:
             continue
         if words[0] == "FROM":
             name = words[1].split()[-1]
-            found[name] = []
-        found[name].append(words)
-    return found
+            by_stage[name] = []
+        by_stage[name].append(words)
+    return by_stage
 
 
 def default_values(text: str) -> str:
@@ -55,9 +55,9 @@ def default_values(text: str) -> str:
 def runs(command: list[str]) -> None:
     assert command[0] == "python", command
     if command[1] == "-m":
-        found = importlib.util.find_spec(command[2])
-        assert found is not None, f"no module {command[2]}"
-        if found.submodule_search_locations is not None:
+        module = importlib.util.find_spec(command[2])
+        assert module is not None, f"no module {command[2]}"
+        if module.submodule_search_locations is not None:
             main = f"{command[2]}.__main__"
             assert importlib.util.find_spec(main), f"{command[2]} cannot be run"
     else:

@@ -114,11 +114,11 @@ def in_force_and_steps(draw: st.DrawFn) -> tuple[InForce, tuple[Step, ...]]:
         actions = []
         wanted = draw(st.lists(setting_targets(), max_size=3, unique_by=repr))
         for kind, target in wanted:
-            found = now.settings.get(setting_key(Action(kind=kind, target=target)))
+            before = now.settings.get(setting_key(Action(kind=kind, target=target)))
             values = setting_values[kind]
-            after = draw(st.one_of(st.none(), values).filter(lambda x, found=found: x != found))
+            after = draw(st.one_of(st.none(), values).filter(lambda x, before=before: x != before))
             actions.append(
-                Action(kind=kind, target=target, before=found, after=after, effect=draw(effects))
+                Action(kind=kind, target=target, before=before, after=after, effect=draw(effects))
             )
         if not actions or draw(st.booleans()):
             actions.append(draw(tree_actions(now.edges)))

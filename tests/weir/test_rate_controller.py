@@ -100,7 +100,7 @@ def optimum(problem: Problem, populations: dict[str, int]) -> dict[str, float]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = minimize(
+        best = minimize(
             loss,
             x0=np.full(len(flows), 2.0),
             jac=slope,
@@ -109,7 +109,7 @@ def optimum(problem: Problem, populations: dict[str, int]) -> dict[str, float]:
             method="trust-constr",
             options={"maxiter": 3000, "gtol": 1e-10, "xtol": 1e-12},
         )
-    return dict(zip(flows, map(float, found.x), strict=True))
+    return dict(zip(flows, map(float, best.x), strict=True))
 
 
 def settle(

@@ -26,7 +26,7 @@ The server counts more than messages, and `last_activity` is that of either dire
 - The first reading of a connection is only a start: logins ask where they belong, too.
 
 All this happens between two turns of the agent's event loop, so no more connections are read than
-are reported: those of the names with the lowest places (`place_of`), however many others there are.
+are reported: those of the names with the lowest ranks (`rank_of`), however many others there are.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from agent.drivers.base import MOST_PUBLISHERS, NOWHERE, PublisherReading, Sent, place_of
+from agent.drivers.base import MOST_PUBLISHERS, UNRANKED, PublisherReading, Sent, rank_of
 
 LEAST_S = 0.5
 """Half of the pause between two readings of the connections."""
@@ -69,10 +69,10 @@ class PublisherTimes:
         self._read_at = float("-inf")
         self._number = 0
         self._seen: dict[int, _Seen] = {}
-        self._places: dict[int, int] = {}
-        """Connection of a publisher -> the place of its name."""
-        self._last_place = NOWHERE - 1
-        """Who has no higher place is reported."""
+        self._ranks: dict[int, int] = {}
+        """Connection of a publisher -> the rank of its name."""
+        self._last_rank = UNRANKED - 1
+        """Who has no higher rank is reported."""
         self._restless: set[str] = set()
         """Publishers that sent in the last interval, or whose connections began or ended in it."""
         self._bursts: dict[str, Sent] = {}
@@ -96,7 +96,7 @@ class PublisherTimes:
 
     def clear(self) -> None:
         """Record a restart of the server: its connections are others, and count from zero."""
-        self._seen, self._bursts, self._restless, self._places = {}, {}, set(), {}
+        self._seen, self._bursts, self._restless, self._ranks = {}, {}, set(), {}
 
     def read(
         self, connections: Sequence[Mapping[str, Any]], name_of: Callable[[int], str | None]
@@ -134,31 +134,31 @@ class PublisherTimes:
         self, connections: Sequence[Mapping[str, Any]], name_of: Callable[[int], str | None]
     ) -> tuple[list[Mapping[str, Any]], int]:
         """Return the connections of publishers that are reported, and how many are left out."""
-        before, self._places = self._places, {}
+        before, self._ranks = self._ranks, {}
         chosen: list[Mapping[str, Any]] = []
-        places, last = self._places, self._last_place
+        ranks, last = self._ranks, self._last_rank
         for connection in connections:
             number = connection["cid"]
-            place = before.get(number)
-            if place is None:
+            rank = before.get(number)
+            if rank is None:
                 name = name_of(number)
                 if name is None:
                     continue
-                place = place_of(name)
-            places[number] = place
-            if place <= last:
+                rank = rank_of(name)
+            ranks[number] = rank
+            if rank <= last:
                 chosen.append(connection)
-        left = len(places) - len(chosen)
+        left = len(ranks) - len(chosen)
         if len(chosen) > MOST_PUBLISHERS or (left and len(chosen) < FEWEST):
-            ordered = sorted(place for place in places.values() if place != NOWHERE)
+            ordered = sorted(rank for rank in ranks.values() if rank != UNRANKED)
             few = len(ordered) <= MOST_PUBLISHERS
-            wanted = NOWHERE - 1 if few else ordered[CHOSEN - 1]
+            wanted = UNRANKED - 1 if few else ordered[CHOSEN - 1]
             if wanted != last:
-                self._last_place = wanted
+                self._last_rank = wanted
                 chosen = [
-                    each for each in connections if places.get(each["cid"], NOWHERE) <= wanted
+                    each for each in connections if ranks.get(each["cid"], UNRANKED) <= wanted
                 ]
-                left = len(places) - len(chosen)
+                left = len(ranks) - len(chosen)
         return chosen, left
 
     def _report(self, sent: dict[str, Sent], changed: set[str], left: int) -> None:

@@ -67,9 +67,9 @@ def client_load() -> None:
 
 
 def recordings() -> ModuleType:
-    """Return the module that reads recordings of messages, here and on Spark. It imports pyarrow
-    and pandas, so only who reads one does that."""
-    return import_module("spark_tasks.recordings")
+    """Return the module that looks at recordings of messages and reads whole ones in this process.
+    It imports pyarrow and pandas, so only who reads one does that."""
+    return import_module("spark_tasks.grouping")
 
 
 def _exchange() -> str:

@@ -30,6 +30,7 @@ class Sweep:
         try:
             leftovers_sweep()
         except Exception:
+            # A sweep that fails must not keep a run from starting; the next one tries again.
             logger.exception("files that runs left could not be swept")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import pkgutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -13,11 +13,8 @@ import pytest_asyncio
 
 import agent.drivers
 from agent.drivers.base import (
-    Batch,
     Channel,
     Driver,
-    DriverError,
-    Fenced,
     Message,
     NotGone,
     Place,
@@ -25,13 +22,12 @@ from agent.drivers.base import (
     Source,
     Unsupported,
 )
-from tests.agent.drivers.products import Guarded, System, products
-from weir.coordination.wire import ClassSpec, Delivery
+from tests.agent.drivers.contract import LIMIT_S, PRODUCTS, numbers, payloads, read_batches
+from tests.agent.drivers.products import System
+from weir.coordination.wire import Delivery
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
-LIMIT_S = 60.0
-PRODUCTS = products()
 BOTH = list(Delivery)
 
 
@@ -40,13 +36,6 @@ async def system(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     system = PRODUCTS[request.param].System(tmp_path)
     yield system
     await system.end()
-
-
-@pytest_asyncio.fixture(params=PRODUCTS)
-async def guarded(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Guarded]:
-    guarded = PRODUCTS[request.param].Guarded(tmp_path)
-    yield guarded
-    await guarded.end()
 
 
 async def _linked(system: System) -> tuple[Driver, Driver]:
@@ -76,25 +65,6 @@ def _messages(first: int, last: int, flow: str = "f") -> list[Message]:
     ]
 
 
-async def _read(driver: Driver, source: Source, count: int) -> list[Batch]:
-    """Batches until `count` messages have come; marks count."""
-    batches, seen = [], 0
-    async for batch in driver.read(source):
-        batches.append(batch)
-        seen += len(batch.messages)
-        if seen >= count:
-            return batches
-    raise AssertionError(f"ended after {seen}")
-
-
-def _payloads(batches: Sequence[Batch]) -> list[bytes]:
-    return [message.payload for batch in batches for message in batch.messages]
-
-
-def _numbers(first: int, last: int) -> list[bytes]:
-    return [b"%d" % n for n in range(first, last + 1)]
-
-
 def _plain(delivery: Delivery, messages: list[Message]) -> list[Message]:
     if delivery is Delivery.RELIABLE:
         return messages
@@ -102,8 +72,8 @@ def _plain(delivery: Delivery, messages: list[Message]) -> list[Message]:
 
 
 async def test_every_product_has_a_driver_and_is_tested_here(tmp_path):
-    found = {module.name for module in pkgutil.iter_modules(agent.drivers.__path__)} - {"base"}
-    assert found == set(PRODUCTS)
+    drivers = {module.name for module in pkgutil.iter_modules(agent.drivers.__path__)} - {"base"}
+    assert drivers == set(PRODUCTS)
 
 
 async def test_says_its_product(system):
@@ -123,12 +93,12 @@ async def test_what_is_published_to_an_outbox_is_read_at_its_other_end_in_order(
         a, b = await _linked(system)
         outbox = Channel(place=Place.OUTBOX, delivery=delivery, neighbour="b")
         source = Source(delivery=delivery, neighbour="a")
-        reading = asyncio.create_task(_read(b, source, 30))
+        reading = asyncio.create_task(read_batches(b, source, 30))
         await asyncio.sleep(0)
         await a.publish(outbox, _plain(delivery, _messages(1, 20)))
         await a.publish(outbox, _plain(delivery, _messages(21, 30)))
         batches = await reading
-        assert _payloads(batches) == _numbers(1, 30)
+        assert payloads(batches) == numbers(1, 30)
         assert all(message.flow == "f" for batch in batches for message in batch.messages)
 
 
@@ -137,7 +107,7 @@ async def test_a_mark_keeps_its_place_among_messages_of_all_flows(system, delive
     async with asyncio.timeout(LIMIT_S):
         a, b = await _linked(system)
         outbox = Channel(place=Place.OUTBOX, delivery=delivery, neighbour="b")
-        reading = asyncio.create_task(_read(b, Source(delivery=delivery, neighbour="a"), 31))
+        reading = asyncio.create_task(read_batches(b, Source(delivery=delivery, neighbour="a"), 31))
         await asyncio.sleep(0)
         await a.publish(outbox, _plain(delivery, _messages(1, 10)))
         await a.publish(outbox, _plain(delivery, _messages(1, 10, "g")))
@@ -147,9 +117,9 @@ async def test_a_mark_keeps_its_place_among_messages_of_all_flows(system, delive
         place = next(i for i, batch in enumerate(batches) if batch.messages[0].mark)
         assert batches[place].messages[0].payload == b"mark"
         assert len(batches[place].messages) == 1
-        before = _payloads(batches[:place])
-        assert sorted(before) == sorted(_numbers(1, 10) * 2)
-        assert _payloads(batches[place + 1 :]) == _numbers(11, 20)
+        before = payloads(batches[:place])
+        assert sorted(before) == sorted(numbers(1, 10) * 2)
+        assert payloads(batches[place + 1 :]) == numbers(11, 20)
 
 
 async def test_reliable_messages_stay_until_settled_and_are_appended_once(system):
@@ -159,21 +129,21 @@ async def test_reliable_messages_stay_until_settled_and_are_appended_once(system
         source = Source(delivery=Delivery.RELIABLE, neighbour="a")
         await a.publish(outbox, _messages(1, 20))
         await a.publish(outbox, _messages(11, 25))
-        batches = await _read(b, source, 25)
-        assert _payloads(batches) == _numbers(1, 25)
+        batches = await read_batches(b, source, 25)
+        assert payloads(batches) == numbers(1, 25)
         # Nobody settled, so whoever comes next gets all of it again.
-        again = await _read(b, source, 25)
-        assert _payloads(again) == _numbers(1, 25)
+        again = await read_batches(b, source, 25)
+        assert payloads(again) == numbers(1, 25)
         for batch in again:
             await b.settle(batch)
         await a.publish(outbox, _messages(26, 30))
         rest: list[bytes] = []
         for _ in range(100):
-            rest = _payloads(await _read(b, source, 5))
+            rest = payloads(await read_batches(b, source, 5))
             if rest[0] == b"26":
                 break
             await asyncio.sleep(0.05)
-        assert rest == _numbers(26, 30)
+        assert rest == numbers(26, 30)
 
 
 @pytest.mark.parametrize("delivery", BOTH)
@@ -182,11 +152,11 @@ async def test_an_ingress_gives_reliable_messages_an_identity(system, delivery):
         a = await system.driver("a")
         await a.ensure_channel(Channel(place=Place.INGRESS, delivery=delivery, flow="f"))
         source = Source(delivery=delivery, flow="f")
-        reading = asyncio.create_task(_read(a, source, 20))
+        reading = asyncio.create_task(read_batches(a, source, 20))
         await asyncio.sleep(0.2)
         await system.publish("a", "f", delivery, 20)
         messages = [message for batch in await reading for message in batch.messages]
-        assert [m.payload for m in messages] == _numbers(1, 20)
+        assert [m.payload for m in messages] == numbers(1, 20)
         if delivery is Delivery.RELIABLE:
             assert len({m.origin for m in messages}) == 1
             positions = [m.position for m in messages]
@@ -220,8 +190,8 @@ async def test_a_dropped_link_cannot_be_used_and_comes_back_empty(system):
             await a.interest("b", frozenset(), "")
         a, b = await _linked(system)
         await a.publish(outbox, _messages(6, 8))
-        batches = await _read(b, Source(delivery=Delivery.RELIABLE, neighbour="a"), 3)
-        assert _payloads(batches) == _numbers(6, 8)
+        batches = await read_batches(b, Source(delivery=Delivery.RELIABLE, neighbour="a"), 3)
+        assert payloads(batches) == numbers(6, 8)
 
 
 async def test_a_closed_link_cannot_be_used_and_keeps_what_waits(system):
@@ -238,8 +208,8 @@ async def test_a_closed_link_cannot_be_used_and_keeps_what_waits(system):
         await asyncio.gather(
             a.ensure_link("b", system.address("b")), b.ensure_link("a", system.address("a"))
         )
-        batches = await _read(b, Source(delivery=Delivery.RELIABLE, neighbour="a"), 8)
-        assert _payloads(batches) == _numbers(1, 8)
+        batches = await read_batches(b, Source(delivery=Delivery.RELIABLE, neighbour="a"), 8)
+        assert payloads(batches) == numbers(1, 8)
 
 
 async def test_what_waits_for_one_neighbour_is_carried_over_to_another(system):
@@ -257,10 +227,10 @@ async def test_what_waits_for_one_neighbour_is_carried_over_to_another(system):
         assert await a.carry_over("gone", "b") == 1209
         assert await a.carry_over("gone", "b") == 1209
         await a.publish(outbox, _messages(1201, 1203))
-        batches = await _read(b, Source(delivery=Delivery.RELIABLE, neighbour="a"), 1212)
+        batches = await read_batches(b, Source(delivery=Delivery.RELIABLE, neighbour="a"), 1212)
         for flow, count in (("f", 1203), ("g", 9)):
             got = [m for batch in batches for m in batch.messages if m.flow == flow]
-            assert [m.payload for m in got] == _numbers(1, count)
+            assert [m.payload for m in got] == numbers(1, count)
             assert [m.position for m in got] == list(range(1, count + 1))
 
 
@@ -272,7 +242,7 @@ async def test_what_waits_for_somebody_who_reads_is_not_carried_over(system):
         await a.ensure_channel(other)
         await a.publish(outbox, _messages(1, 20))
         await a.lift_bound("b")
-        batches = await _read(b, Source(delivery=Delivery.RELIABLE, neighbour="a"), 20)
+        batches = await read_batches(b, Source(delivery=Delivery.RELIABLE, neighbour="a"), 20)
         await b.settle(batches[-1])
         while (await a.stats()).outbox_backlog["b"]:
             await asyncio.sleep(0.05)
@@ -324,15 +294,15 @@ async def test_a_mark_in_an_ingress_comes_behind_what_publishers_had_sent(system
         await system.publish("a", "f", delivery, 2)
         while sum(len(batch.messages) for batch in read) < 6:
             read.append(await anext(batches))
-        assert _payloads(read) == [*_numbers(1, 3), b"mark", *_numbers(1, 2)]
+        assert payloads(read) == [*numbers(1, 3), b"mark", *numbers(1, 2)]
         (mark,) = (batch for batch in read if batch.messages[0].mark)
         assert len(mark.messages) == 1
         if delivery is Delivery.RELIABLE:
             await a.settle(mark)
             while (await a.stats()).ingress_backlog["f"] > 2:
                 await asyncio.sleep(0.05)
-            again = await _read(await system.driver("a"), source, 2)
-            assert _payloads(again) == _numbers(1, 2), "the mark and all before it are settled"
+            again = await read_batches(await system.driver("a"), source, 2)
+            assert payloads(again) == numbers(1, 2), "the mark and all before it are settled"
 
 
 async def test_a_flow_without_a_list_takes_every_publisher(system):
@@ -371,13 +341,13 @@ async def test_a_question_is_answered_by_the_agent_of_the_broker(system: System)
                 await b.answer(inquiry, b"to " + inquiry.payload)
 
         answering = asyncio.create_task(answer())
-        asked = b""
-        while not asked:
+        reply = b""
+        while not reply:
             await asyncio.sleep(0.01)
             with contextlib.suppress(Retryable):
-                asked = await a.ask("b", b"one")
+                reply = await a.ask("b", b"one")
             await asyncio.sleep(0)
-        assert asked == b"to one"
+        assert reply == b"to one"
         assert await asyncio.gather(*(a.ask("b", b"%d" % n) for n in range(20))) == [
             b"to %d" % n for n in range(20)
         ]
@@ -386,164 +356,3 @@ async def test_a_question_is_answered_by_the_agent_of_the_broker(system: System)
             await a.ask("c", b"no link")
         answering.cancel()
         await asyncio.gather(answering, return_exceptions=True)
-
-
-INGRESS = Channel(place=Place.INGRESS, delivery=Delivery.RELIABLE, flow="f")
-DELIVERY = Channel(place=Place.DELIVERY, delivery=Delivery.RELIABLE, flow="f")
-AT_INGRESS = Source(delivery=Delivery.RELIABLE, flow="f")
-
-
-async def _in_vain(call: Callable[[], Awaitable[object]]) -> None:
-    """What a fenced driver is asked fails or waits; it must only have no effect."""
-    with contextlib.suppress(DriverError, TimeoutError):
-        async with asyncio.timeout(0.5):
-            await call()
-
-
-async def test_an_older_incarnation_is_told_that_a_newer_one_acts(guarded):
-    async with asyncio.timeout(LIMIT_S):
-        newer = await guarded.driver()
-        await newer.fence(5)
-        older = await guarded.driver()
-        with pytest.raises(Fenced) as told:
-            await older.fence(4)
-        assert told.value.incarnation == 5
-        # The broker remembers it when the newer one is gone.
-        await newer.close()
-        with pytest.raises(Fenced):
-            await older.fence(4)
-        await older.fence(6)
-
-
-async def test_a_broker_remembers_how_far_the_state_directory_has_come(guarded):
-    async with asyncio.timeout(LIMIT_S):
-        driver = await guarded.driver()
-        await driver.fence(1)
-        assert await driver.noted_state() == 0
-        await driver.note_state(7)
-        await driver.note_state(5)
-        await driver.fence(2)
-        assert await driver.noted_state() == 7
-        await driver.close()
-        after = await guarded.driver()
-        await after.fence(3)
-        assert await after.noted_state() == 7
-        await after.note_state(8)
-        assert await after.noted_state() == 8
-
-
-async def test_a_driver_goes_on_under_its_own_next_incarnation(guarded):
-    async with asyncio.timeout(LIMIT_S):
-        driver = await guarded.driver()
-        await driver.fence(1)
-        await driver.fence(2)
-        await driver.ensure_channel(INGRESS)
-        await guarded.publish("f", _numbers(1, 3))
-        assert _payloads(await _read(driver, AT_INGRESS, 3)) == _numbers(1, 3)
-
-
-@pytest.mark.parametrize("incarnation", [1, 2], ids=["a copy of it", "a newer one"])
-async def test_nothing_that_a_fenced_driver_does_takes_effect(guarded, incarnation):
-    async with asyncio.timeout(LIMIT_S):
-        before = await guarded.driver()
-        await before.fence(1)
-        for channel in (INGRESS, DELIVERY):
-            await before.ensure_channel(channel)
-        await guarded.publish("f", _numbers(1, 5))
-        (held, *_) = await _read(before, AT_INGRESS, 5)
-
-        after = await guarded.driver()
-        await after.fence(incarnation)
-        with pytest.raises(Fenced):
-            await before.fenced()
-        await _in_vain(lambda: before.settle(held))
-        await _in_vain(lambda: before.publish(DELIVERY, held.messages))
-        await _in_vain(lambda: before.drop_link("b"))
-
-        again = await _read(after, AT_INGRESS, 5)
-        assert _payloads(again) == _numbers(1, 5)
-        # Nothing of the older one is in the way of the newer one's first message.
-        async with asyncio.timeout(5):
-            await after.publish(DELIVERY, again[0].messages)
-
-
-async def test_what_was_read_before_the_fence_cannot_be_settled_after_it(guarded):
-    async with asyncio.timeout(LIMIT_S):
-        before = await guarded.driver()
-        await before.fence(1)
-        await before.ensure_channel(INGRESS)
-        await guarded.publish("f", _numbers(1, 5))
-        batches = await _read(before, AT_INGRESS, 5)
-        after = await guarded.driver()
-        await after.fence(2)
-        for batch in batches:
-            await _in_vain(lambda batch=batch: before.settle(batch))
-        await asyncio.sleep(0.5)  # settling may be put off, never past a fence
-        assert _payloads(await _read(after, AT_INGRESS, 5)) == _numbers(1, 5)
-
-
-async def test_admits_up_to_the_limit(guarded):
-    async with asyncio.timeout(LIMIT_S):
-        driver = await guarded.driver()
-        await driver.fence(1)
-        assert not await guarded.ask("gold", "early")
-        await driver.admit({"gold": ClassSpec(flow="f", limit=2)}, unmanaged="refuse")
-        answers = [await guarded.ask("gold", f"c{number}") for number in range(3)]
-        assert answers == [True, True, False]
-        state = (await driver.stats()).classes["gold"]
-        assert (state.limit, state.admitted) == (2, 2)
-
-
-async def test_a_lower_limit_releases_until_nobody_is_above_it(guarded):
-    async with asyncio.timeout(LIMIT_S):
-        driver = await guarded.driver()
-        await driver.fence(1)
-        await driver.admit({"gold": ClassSpec(flow="f", limit=3)}, unmanaged="refuse")
-        for number in range(3):
-            assert await guarded.ask("gold", f"c{number}")
-        await driver.admit({"gold": ClassSpec(flow="f", limit=1)}, unmanaged="refuse")
-        assert (await driver.stats()).classes["gold"].admitted == 1
-
-
-async def test_a_fenced_driver_admits_nobody(guarded):
-    async with asyncio.timeout(LIMIT_S):
-        before = await guarded.driver()
-        await before.fence(1)
-        await before.admit({"gold": ClassSpec(flow="f", limit=9)}, unmanaged="refuse")
-        after = await guarded.driver()
-        await after.fence(2)
-        await after.admit({"gold": ClassSpec(flow="f", limit=1)}, unmanaged="refuse")
-        await _in_vain(
-            lambda: before.admit({"gold": ClassSpec(flow="f", limit=9)}, unmanaged="refuse")
-        )
-        answers = [await guarded.ask("gold", f"c{number}") for number in range(4)]
-        assert answers == [True, False, False, False]
-
-
-async def test_refuses_to_publishers_what_is_too_large_for_the_way(guarded):
-    async with asyncio.timeout(LIMIT_S):
-        driver = await guarded.driver()
-        await driver.fence(1)
-        await driver.ensure_channel(INGRESS, max_message_bytes=10_000)
-        assert await guarded.publish("f", [b"x" * 9_000, b"x" * 10_001, b"y"]) == 1
-        payloads = _payloads(await _read(driver, AT_INGRESS, 2))
-        assert [len(payload) for payload in payloads] == [9_000, 1]
-        # The way may change.
-        await driver.ensure_channel(INGRESS, max_message_bytes=5_000)
-        assert await guarded.publish("f", [b"x" * 9_000]) == 1
-
-
-async def test_a_closed_ingress_refuses_publishers_and_keeps_what_waits(guarded):
-    async with asyncio.timeout(LIMIT_S):
-        driver = await guarded.driver()
-        await driver.fence(1)
-        await driver.ensure_channel(INGRESS)
-        assert await guarded.publish("f", [b"1"]) == 0
-        await driver.close_ingress(("f", "g"))
-        assert await guarded.publish("f", [b"2"]) == 0
-        for _ in range(2):
-            await driver.close_ingress(("g",))
-            assert await guarded.publish("f", [b"refused"]) == 1
-        await driver.ensure_channel(INGRESS)
-        assert await guarded.publish("f", [b"3"]) == 0
-        assert _payloads(await _read(driver, AT_INGRESS, 3)) == [b"1", b"2", b"3"]

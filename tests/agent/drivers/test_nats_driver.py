@@ -1,8 +1,6 @@
 """What is particular to NATS."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,12 +14,6 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 LIMIT_S = 60.0
 RELIABLE = FlowSpec(delivery=Delivery.RELIABLE, ingress=True)
 BEST_EFFORT = FlowSpec(delivery=Delivery.BEST_EFFORT, ingress=True)
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[NatsServer]:
-    with NatsServer(tmp_path / "nats") as server:
-        yield server
 
 
 async def test_without_jetstream_best_effort_works_and_reliable_is_unsupported(tmp_path):

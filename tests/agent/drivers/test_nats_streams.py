@@ -1,8 +1,6 @@
 """Writers and readers of streams on a real server: each message once, in order, whatever dies."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,12 +14,6 @@ from tests.agent.planes import until
 from tests.nats_server import NatsServer
 
 CONFIG = {"name": "S", "subjects": ["s.>"], "allow_atomic": True}
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[NatsServer]:
-    with NatsServer(tmp_path / "nats") as server:
-        yield server
 
 
 async def _session(server: NatsServer) -> Session:
@@ -288,17 +280,17 @@ async def test_what_is_settled_goes_once_and_nothing_else(server, monkeypatch):
         settling = Settling(session)
         # The first alone goes, too; another process may number other messages like that.
         for sequence, process, first in ((1, here, 2), (4, here, 5), (9, "another", 5)):
-            asked = settling.asked
+            questions = settling.asked
             settling.settler.settle(sequence, process)
-            await until(lambda n=asked: settling.asked > n, "asked whether it may")
+            await until(lambda n=questions: settling.asked > n, "asked whether it may")
             while settling.settler._done != sequence:
                 await asyncio.sleep(0)
             assert await _first(session) == first
         # What is done is not done again.
-        asked = settling.asked
+        questions = settling.asked
         settling.settler.settle(9, "another")
         await until(lambda: not settling.settler._work.is_set(), "looked")
-        assert settling.asked == asked
+        assert settling.asked == questions
         await settling.settler.close()
         await writer.close()
         await session.close()

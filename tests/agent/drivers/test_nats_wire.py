@@ -61,10 +61,10 @@ def test_gives_back_every_frame_wherever_the_stream_is_cut(sent, data):
     lines: list[bytes] = []
     while stream:
         size = data.draw(st.integers(1, len(stream)))
-        found, control = parser.feed(stream[:size])
+        batches, control = parser.feed(stream[:size])
         stream = stream[size:]
         lines += control
-        for sid, batch in found.items():
+        for sid, batch in batches.items():
             got.setdefault(sid, []).extend(batch)
     for sid in (1, 2, 3):
         assert got.get(sid, []) == [frame for s, frame, _ in sent if s == sid]
@@ -82,8 +82,8 @@ def test_reads_back_what_it_writes(payload, values):
     block = wire.header_block({b"Key-%d" % i: value for i, value in enumerate(values)})
     text = wire.publication(b"a.b", payload, reply=b"r", header=block if values else b"")
     seen = text.replace(b"HPUB a.b r", b"HMSG a.b 1 r").replace(b"PUB a.b r", b"MSG a.b 1 r", 1)
-    found, _ = wire.Parser().feed(seen)
-    ((subject, reply, header, body),) = found[1]
+    frames, _ = wire.Parser().feed(seen)
+    ((subject, reply, header, body),) = frames[1]
     assert (subject, reply, body) == (b"a.b", b"r", payload)
     for i, value in enumerate(values):
         assert wire.header_value(header, b"Key-%d" % i) == value.strip()

@@ -134,9 +134,9 @@ class Estuary:
     @property
     def decision(self) -> Decision:
         """The newest decision."""
-        found = Decision.objects.first()
-        assert found is not None
-        return found
+        decision = Decision.objects.first()
+        assert decision is not None
+        return decision
 
     def row(self, broker: str) -> Setting:
         """The part's row."""

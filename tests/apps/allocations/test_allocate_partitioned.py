@@ -26,11 +26,11 @@ def test_parts_on_spark_give_the_answer_of_one_process(tmp_path, spark_server, s
     settings.WEIR_DATA_DIR = str(tmp_path / "data")
     source = tmp_path / "in.json"
     source.write_bytes(workload(4_000))
-    asked = ("polish_steps=0", "max_iterations=5", "exact_rounds=0")
-    asked = tuple(word for text in asked for word in ("--param", text))
+    parameters = ("polish_steps=0", "max_iterations=5", "exact_rounds=0")
+    parameters = tuple(word for text in parameters for word in ("--param", text))
     on_spark = ("--engine", "spark", "--partitioned", "yes")
-    assert allocate(source, tmp_path / "one.json", *asked).status == 0
-    assert allocate(source, tmp_path / "parts.json", *asked, *on_spark).status == 0
+    assert allocate(source, tmp_path / "one.json", *parameters).status == 0
+    assert allocate(source, tmp_path / "parts.json", *parameters, *on_spark).status == 0
     one, parts = (json.loads((tmp_path / f"{name}.json").read_bytes()) for name in ("one", "parts"))
     assert parts["utility"] == pytest.approx(one["utility"], rel=1e-9)
     assert parts["upper_bound"] == pytest.approx(one["upper_bound"], rel=1e-9)

@@ -28,20 +28,20 @@ def test_every_kind_of_change_is_named_with_its_values():
     after["classes"][3]["node"] = "S2" if after["classes"][3]["node"] != "S2" else "S0"
     gone = after["classes"].pop()["id"]
     after["links"].append({"id": "l9", "capacity": 5.0})
-    found = {(row.what, row.name, row.field): row for row in model_changes(before, after)}
-    assert found["node", "S2", "capacity"] == ModelChange(
+    changes = {(row.what, row.name, row.field): row for row in model_changes(before, after)}
+    assert changes["node", "S2", "capacity"] == ModelChange(
         what="node", name="S2", field="capacity", detail="cpu", before=900_000.0, after=780_000.0
     )
-    assert found["flow", before["flows"][0]["id"], "rate_max"].after == 500.0
-    assert found["flow", before["flows"][1]["id"], "node_cost"].detail == "cpu at S0"
-    assert found["flow", before["flows"][1]["id"], "link_cost"].before is None
-    assert found["class", before["classes"][0]["id"], "population_max"].after == 7
-    assert found["class", before["classes"][1]["id"], "utility"].after_text == "log, weight 55"
-    assert found["class", before["classes"][2]["id"], "cost"].after == 20.0
-    assert found["class", before["classes"][3]["id"], "node"].before_text != ""
-    assert ("class", gone, "removed") in found
-    assert ("link", "l9", "added") in found
-    assert len(found) == 10
+    assert changes["flow", before["flows"][0]["id"], "rate_max"].after == 500.0
+    assert changes["flow", before["flows"][1]["id"], "node_cost"].detail == "cpu at S0"
+    assert changes["flow", before["flows"][1]["id"], "link_cost"].before is None
+    assert changes["class", before["classes"][0]["id"], "population_max"].after == 7
+    assert changes["class", before["classes"][1]["id"], "utility"].after_text == "log, weight 55"
+    assert changes["class", before["classes"][2]["id"], "cost"].after == 20.0
+    assert changes["class", before["classes"][3]["id"], "node"].before_text != ""
+    assert ("class", gone, "removed") in changes
+    assert ("link", "l9", "added") in changes
+    assert len(changes) == 10
 
 
 def test_capacities_are_told_first():

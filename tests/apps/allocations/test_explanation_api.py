@@ -42,9 +42,9 @@ def test_every_class_of_the_base_workload_is_explained_by_its_stored_prices(api,
 def test_what_would_admit_is_found_by_solving_again(api, base_workload):
     allocation = make_allocation(base_workload)
     path = f"/api/v1/allocations/{allocation.public_id}/trials"
-    found = api.post(path, {"consumer_class": "c8"}, format="json").json()
-    assert found["admitted_before"] == 0
-    levers = {row["lever"]: row for row in found["trials"]}
+    answer = api.post(path, {"consumer_class": "c8"}, format="json").json()
+    assert answer["admitted_before"] == 0
+    levers = {row["lever"]: row for row in answer["trials"]}
     assert levers["worth"]["admitted"] > 0
     assert levers["worth"]["after"] > 1
     assert levers["capacity"]["resource"] == "cpu"
@@ -109,10 +109,10 @@ def test_the_same_snapshot_has_no_causes_and_is_found_by_its_hash(api, world: Wo
     second = make_allocation(world.system, seed=3)
     body = api.get(f"/api/v1/allocations/{second.public_id}/comparison").json()
     assert (body["causes"], body["causes_known"]) == ([], True)
-    found = api.get(
+    answer = api.get(
         "/api/v1/allocations", {"snapshot_hash": first.run.snapshot.content_hash}
     ).json()
-    assert {row["id"] for row in found["results"]} == {str(first.public_id), str(second.public_id)}
+    assert {row["id"] for row in answer["results"]} == {str(first.public_id), str(second.public_id)}
     none = api.get("/api/v1/allocations", {"snapshot_hash": "0" * 64}).json()
     assert none["count"] == 0
 

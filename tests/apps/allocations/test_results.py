@@ -171,6 +171,6 @@ def test_pages_hold_every_row_once_in_every_order(api, admin, world: World, path
 
 
 def test_optimizers_describe_their_parameters(api):
-    found = {row["name"]: row for row in api.get("/api/v1/optimizers").json()["results"]}
-    names = {parameter["name"] for parameter in found["lrgp"]["parameters"]}
+    optimizers = {row["name"]: row for row in api.get("/api/v1/optimizers").json()["results"]}
+    names = {parameter["name"] for parameter in optimizers["lrgp"]["parameters"]}
     assert {"max_iterations", "gamma_start"} <= names

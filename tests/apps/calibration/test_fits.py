@@ -55,16 +55,16 @@ def test_snapshot_of_a_fit_is_answered_as_json_lines(api, measured_lab, admin):
 
 
 def test_fit_finds_what_the_telemetry_was_made_of(fit):
-    found = {
+    coefficients = {
         (row.case.broker, row.kind): row
         for row in Coefficient.objects.filter(case__fit=fit).select_related("case")
     }
     for place in ("here", "there"):
-        assert found[place, "flow"].value == pytest.approx(A, rel=0.05)
-        assert found[place, "idle"].value == pytest.approx(IDLE, rel=0.2)
-        assert found[place, "flow"].old == 3.0
-    assert found["there", "class"].value == pytest.approx(B, rel=0.05)
-    assert found["there", "class"].identified
+        assert coefficients[place, "flow"].value == pytest.approx(A, rel=0.05)
+        assert coefficients[place, "idle"].value == pytest.approx(IDLE, rel=0.2)
+        assert coefficients[place, "flow"].old == 3.0
+    assert coefficients["there", "class"].value == pytest.approx(B, rel=0.05)
+    assert coefficients["there", "class"].identified
 
 
 def test_detail_shows_intervals_residuals_and_commands(api, fit):

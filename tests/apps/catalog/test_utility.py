@@ -22,9 +22,9 @@ def curve(api, kind, parameters, rates):
 
 
 def test_every_kind_is_described(api):
-    found = {row["kind"]: row for row in api.get("/api/v1/utility-kinds").json()["results"]}
-    assert set(found) == set(kinds()) == set(EXAMPLES)
-    for row in found.values():
+    described = {row["kind"]: row for row in api.get("/api/v1/utility-kinds").json()["results"]}
+    assert set(described) == set(kinds()) == set(EXAMPLES)
+    for row in described.values():
         assert row["summary"]
         for parameter in row["parameters"]:
             assert parameter["help"]

@@ -46,8 +46,8 @@ def test_latency_target_is_drawn_as_rate_latency_utility(api):
     assert body["derived"]["rate_max_per_s"] == pytest.approx(203.7037, abs=1e-3)
     knots = [(k["rate_per_s"], k["utility"], k["latency_s"]) for k in body["knots"]]
     expected = [(33.333, 0.0, 0.5), (125.0, 5253.69, 0.062193), (203.704, 5904.0, 0.008)]
-    for found, right in zip(knots, expected, strict=True):
-        assert found == pytest.approx(right, rel=1e-4, abs=1e-6)
+    for knot, right in zip(knots, expected, strict=True):
+        assert knot == pytest.approx(right, rel=1e-4, abs=1e-6)
     at = {round(point["rate_per_s"], 3): point for point in body["points"]}
     assert at[0.0]["latency_s"] is None
     assert at[10.0]["latency_s"] == pytest.approx(20 / 10 - 0.1)

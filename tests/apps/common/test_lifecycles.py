@@ -12,8 +12,8 @@ from weir.lifecycle.machine import Machine
 
 def machines():
     for module in pkgutil.iter_modules(weir.lifecycle.__path__):
-        found = vars(importlib.import_module(f"weir.lifecycle.{module.name}"))
-        yield from (value for value in found.values() if isinstance(value, Machine))
+        members = vars(importlib.import_module(f"weir.lifecycle.{module.name}"))
+        yield from (value for value in members.values() if isinstance(value, Machine))
 
 
 def state_columns():

@@ -57,14 +57,14 @@ def _of_call(node: ast.Call, where: str) -> Iterator[tuple[str, int | None, str]
 
 
 def test_every_raised_code_is_published_with_its_status() -> None:
-    found = list(literals())
-    assert len(found) > 100
-    unknown = sorted({(code, where) for code, _, where in found if code not in PROBLEM_CODES})
+    codes = list(literals())
+    assert len(codes) > 100
+    unknown = sorted({(code, where) for code, _, where in codes if code not in PROBLEM_CODES})
     assert unknown == []
     wrong = sorted(
         {
             (code, status, where)
-            for code, status, where in found
+            for code, status, where in codes
             if status is not None and PROBLEM_CODES[code][0] != status
         }
     )

@@ -30,9 +30,9 @@ def flags(operation: dict[str, Any]) -> list[str]:
 def test_a_filter_that_is_true_or_false_refuses_all_else(
     api: APIClient, paths: dict[str, Any]
 ) -> None:
-    asked = [(path, name) for path, item in paths.items() for name in flags(item.get("get", {}))]
-    assert asked
-    for path, name in asked:
+    filters = [(path, name) for path, item in paths.items() for name in flags(item.get("get", {}))]
+    assert filters
+    for path, name in filters:
         for value in ("1", "yes", "nonsense"):
             answer = api.get(path, {name: value})
             assert answer.status_code == 400, f"{path}?{name}={value}"

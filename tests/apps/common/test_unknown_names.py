@@ -44,10 +44,10 @@ def test_commands_refuse_it_too(
 
 def test_a_row_of_a_list_is_looked_at(api: APIClient, world: World) -> None:
     path = f"/api/v1/brokers/{world.broker.public_id}"
-    found = api.get(path)
+    current = api.get(path)
     rows = [{"resource": "cpu", "capacity": 1.0, "capcity": 2.0}]
     answer = api.patch(
-        path, {"capacities": rows}, format="json", headers={"If-Match": found.headers["ETag"]}
+        path, {"capacities": rows}, format="json", headers={"If-Match": current.headers["ETag"]}
     )
     refused(answer, "capacities[0].capcity")
 
@@ -57,9 +57,9 @@ def test_an_answer_may_be_sent_back(api: APIClient, world: World) -> None:
         f"/api/v1/brokers/{world.broker.public_id}",
         f"/api/v1/systems/{world.system.public_id}",
     ):
-        found = api.get(path)
-        headers = {"If-Match": found.headers["ETag"]}
-        answer = api.patch(path, found.json(), format="json", headers=headers)
+        current = api.get(path)
+        headers = {"If-Match": current.headers["ETag"]}
+        answer = api.patch(path, current.json(), format="json", headers=headers)
         assert answer.status_code == 200, answer.content
 
 

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from apps.correlation.management.commands.suggest_keys import Command
 from benchmarks.recordings import BEGAN_S, make_publishers, write_recording
-from spark_tasks import recordings
+from spark_tasks.recordings import messages_of
 
 
 def suggest(recording, out, *options, topic="depth"):
@@ -108,14 +108,13 @@ def test_recording_that_is_replaced_while_it_is_read_is_refused(tmp_path, monkey
     rows = {"publisher": ["a", "b"] * 50, "at_s": BEGAN_S + np.arange(100) * 1.37}
     write_recording(source, **rows)
     write_recording(other, publisher=["c", "d"] * 50, at_s=rows["at_s"] + 3e7)
-    read = recordings.messages_of
 
     def replace_and_read(*what, **how):
         if other.exists():
             other.rename(source)
-        return read(*what, **how)
+        return messages_of(*what, **how)
 
-    monkeypatch.setattr(recordings, "messages_of", replace_and_read)
+    monkeypatch.setattr("spark_tasks.grouping.messages_of", replace_and_read)
     status, errors = suggest(source, tmp_path / "out.json")
     assert (status, "in.parquet: the recording has changed" in errors) == (2, True), errors
     assert not (tmp_path / "out.json").exists()

@@ -221,16 +221,16 @@ def test_evaluation_is_cancelled_and_asked_again(api, row, admin):
 
 
 def test_traffic_shows_pairs_links_and_brokers(api, row):
-    found = api.get(f"/api/v1/systems/{row.system.public_id}/traffic").json()
-    assert found["source"] == "model"
-    assert found["overlay_name"] == "v1"
-    assert found["traffic_per_s"] == pytest.approx(4 * 100 + 10)
-    assert found["in_flight"] == pytest.approx(410 * 0.01)
-    assert found["pairs"][0] == {"source": "a", "target": "e", "rate_per_s": 100.0}
-    at = {each["broker"]: each for each in found["brokers"]}
+    traffic = api.get(f"/api/v1/systems/{row.system.public_id}/traffic").json()
+    assert traffic["source"] == "model"
+    assert traffic["overlay_name"] == "v1"
+    assert traffic["traffic_per_s"] == pytest.approx(4 * 100 + 10)
+    assert traffic["in_flight"] == pytest.approx(410 * 0.01)
+    assert traffic["pairs"][0] == {"source": "a", "target": "e", "rate_per_s": 100.0}
+    at = {each["broker"]: each for each in traffic["brokers"]}
     assert (at["c"]["relayed_per_s"], at["c"]["received_per_s"]) == (100.0, 10.0)
     assert at["e"]["delivered_per_s"] == 1000.0
-    links = {(each["a"], each["b"]): each for each in found["links"]}
+    links = {(each["a"], each["b"]): each for each in traffic["links"]}
     assert links["b", "c"]["traffic_per_s"] == pytest.approx(110.0)
     assert links["b", "c"]["measured_per_s"] is None
 

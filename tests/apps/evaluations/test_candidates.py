@@ -53,8 +53,8 @@ def evaluation(row: Row, admin) -> Evaluation:
 
 
 def test_doing_nothing_is_among_the_candidates_and_the_goal_wins(evaluation):
-    found = {each.kind: each for each in Candidate.objects.filter(evaluation=evaluation)}
-    today, goal = found[CandidateKind.TODAY], found[CandidateKind.GOAL]
+    candidates = {each.kind: each for each in Candidate.objects.filter(evaluation=evaluation)}
+    today, goal = candidates[CandidateKind.TODAY], candidates[CandidateKind.GOAL]
     assert (today.traffic_per_s, goal.traffic_per_s) == (pytest.approx(410), pytest.approx(110))
     assert (today.actions, today.net_benefit, today.chosen) == (0, 0.0, False)
     assert (goal.chosen, goal.rank, today.rank) == (True, 1, 2)

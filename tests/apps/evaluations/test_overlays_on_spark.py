@@ -39,21 +39,21 @@ def figures(answer: bytes) -> list[tuple[object, ...]]:
 @pytest.mark.django_db
 def test_evaluation_ends_with_the_candidates_of_the_kernel(spark_server, settings):
     row = make_row()
-    asked = {"system": row.system, "actor": None, "goals": [row.goal], "methods": []}
-    evaluation = evaluation_request(**asked)
+    request = {"system": row.system, "actor": None, "goals": [row.goal], "methods": []}
+    evaluation = evaluation_request(**request)
     run_execute(public_id=evaluation.run.public_id)
     done = Evaluation.objects.select_related("run__snapshot", "run__result").get(pk=evaluation.pk)
     assert done.run.state == RunState.SUCCEEDED, done.run.failure
     best = Candidate.objects.get(evaluation=done, chosen=True)
     assert best.traffic_per_s == pytest.approx(110)
-    twin = claim(evaluation_request(**asked).run)
+    twin = claim(evaluation_request(**request).run)
     assert figures(bytes(done.run.result.payload)) == figures(kernel_answer(twin))
     assert not list(Path(settings.WEIR_DATA_DIR).rglob("*.parquet"))
 
 
 def test_command_gives_the_same_steps_on_both_engines(spark_server, tmp_path):
     (tmp_path / "in.json").write_text(json.dumps(PROBLEM))
-    found = []
+    answers = []
     for engine in ("local", "spark"):
         out = tmp_path / engine
         call_command(
@@ -61,5 +61,5 @@ def test_command_gives_the_same_steps_on_both_engines(spark_server, tmp_path):
             *("--engine", engine, "--seed", "3"),
         )
         answer = json.loads(out.read_bytes())
-        found.append((answer["steps"], answer["status"], answer["lower_bound_actions"]))
-    assert found[0] == found[1]
+        answers.append((answer["steps"], answer["status"], answer["lower_bound_actions"]))
+    assert answers[0] == answers[1]

@@ -182,12 +182,12 @@ def test_out_that_cannot_be_written_is_refused_first(tmp_path):
 
 
 def test_same_seed_gives_the_same_steps(tmp_path):
-    found = []
+    answers = []
     for _ in range(2):
         outcome, out = plan(tmp_path, PAPER, "--seed", "7")
         assert outcome.status == 0
-        found.append(json.loads(out.read_bytes())["steps"])
-    assert found[0] == found[1]
+        answers.append(json.loads(out.read_bytes())["steps"])
+    assert answers[0] == answers[1]
 
 
 def checked(folder: Path, steps: Any, **members: Any) -> Outcome:

@@ -88,14 +88,14 @@ class TestSession:
 
 class TestCredential:
     def test_unknown_is_401(self, agent):
-        asked = (
+        requests = (
             ("POST", "session", {"json": {}}),
             ("POST", "report", {"json": {"incarnation": 1}}),
             ("GET", "document", {"params": {"incarnation": "1"}}),
         )
         for header in ("", "Bearer ", "Bearer weira_wrong", "Basic YTpi"):
             headers = {"Authorization": header}
-            for method, what, content in asked:
+            for method, what, content in requests:
                 answer = agent.loop.run(
                     agent.loop.client.request(
                         method, f"/agent/v1/{what}", headers=headers, **content

@@ -242,10 +242,10 @@ def test_the_number_of_queries_does_not_grow_with_the_system():
         system, agents = fleet_of(size)
 
         def look(system=system, agents=agents):
-            found = facts_of(system.pk)
-            assert found is not None
+            facts = facts_of(system.pk)
+            assert facts is not None
             for agent in agents:
-                assert document_of(found[1], agent.broker.name).gates
+                assert document_of(facts[1], agent.broker.name).gates
 
         counts.append(queries(look))
     assert counts[0] == counts[1] <= 8

@@ -114,14 +114,14 @@ def test_lists_newest_first_and_by_plan(api, execution, harbour, admin):
     other = start(elsewhere.system, [rate(None, 9.0)])
     listed = api.get("/api/v1/executions").json()["results"]
     assert [row["id"] for row in listed] == [str(other.public_id), str(execution.public_id)]
-    for query, found in (
+    for query, expected in (
         (f"plan={execution.subject_id}", [execution]),
         (f"system={elsewhere.system.public_id}", [other]),
         ("state=stopping", [execution]),
         (f"plan={uuid.uuid4()}", []),
     ):
         listed = api.get(f"/api/v1/executions?{query}").json()["results"]
-        assert [row["id"] for row in listed] == [str(e.public_id) for e in found], query
+        assert [row["id"] for row in listed] == [str(e.public_id) for e in expected], query
 
 
 def test_the_number_of_queries_does_not_grow_with_the_plan(api, harbour):

@@ -46,8 +46,8 @@ def whole(of: Facts) -> dict[str, tuple[str, dict]]:
 
 
 def read(texts: Texts) -> dict[str, tuple[str, dict]]:
-    found = {broker: texts.document(broker) for broker in BROKERS}
-    return {broker: (version, json.loads(text)) for broker, (version, _, text) in found.items()}
+    documents = {broker: texts.document(broker) for broker in BROKERS}
+    return {broker: (version, json.loads(text)) for broker, (version, _, text) in documents.items()}
 
 
 def orders(broker: str) -> tuple[wire.Order, ...]:

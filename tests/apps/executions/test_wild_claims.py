@@ -16,8 +16,8 @@ def test_a_document_number_that_nobody_can_have_is_refused(harbour, agents):
     answer = a.post("session", {"incarnation": a.incarnation, "number": LARGEST})
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "number")
     a.obeyed = LARGEST
-    asked = a.asking().result(20)
-    assert (asked.status_code, asked.json()["errors"][0]["field"]) == (400, "number")
+    refused = a.asking().result(20)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "number")
     assert not agent_row(a).is_ahead
     d.obey()
     assert d.say(observed=d.observed()).status_code == 200

@@ -89,15 +89,15 @@ def test_measured_loads_are_those_of_the_topology_page(api):
     make_allocation(row.system)
     assert seen(api, row.system)["loads"]["basis"] == "proposed"
     measure(row, 500.0)
-    found = seen(api, row.system)
-    assert (found["loads"]["basis"], found["loads"]["allocation"]) == ("measured", None)
+    row_seen = seen(api, row.system)
+    assert (row_seen["loads"]["basis"], row_seen["loads"]["allocation"]) == ("measured", None)
     traffic = api.get(f"/api/v1/systems/{row.system.public_id}/traffic").json()
-    assert {load["name"]: load["utilisation"] for load in found["node_loads"]} == {
+    assert {load["name"]: load["utilisation"] for load in row_seen["node_loads"]} == {
         broker["broker"]: broker["handled_per_s"] / broker["capacity_per_s"]
         for broker in traffic["brokers"]
         if broker["capacity_per_s"]
     }
-    assert found["node_loads"][0]["utilisation"] > 0
+    assert row_seen["node_loads"][0]["utilisation"] > 0
 
 
 def test_a_broker_that_falls_silent_leaves_nothing_measured(api):

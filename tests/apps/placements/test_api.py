@@ -78,7 +78,7 @@ def test_placements_are_listed_newest_first_and_filtered(api, streets, placement
     other = place(make_streets("lanes"))
     rows = api.get(ADDRESS).json()["results"]
     assert [row["id"] for row in rows] == [str(row.public_id) for row in (other, later, placement)]
-    for name, value, found in (
+    for name, value, count in (
         ("system", streets.system.public_id, 2),
         ("topic", streets.topic.public_id, 2),
         ("run", later.run.public_id, 1),
@@ -87,7 +87,7 @@ def test_placements_are_listed_newest_first_and_filtered(api, streets, placement
         ("search", "sensors", 3),
         ("search", "lanes", 1),
     ):
-        assert api.get(ADDRESS, {name: value}).json()["count"] == found, name
+        assert api.get(ADDRESS, {name: value}).json()["count"] == count, name
     meeting = api.get(ADDRESS, {"meets": "true"}).json()["count"]
     missing = api.get(ADDRESS, {"meets": "false"}).json()["count"]
     assert meeting + missing == 3

@@ -10,7 +10,9 @@ from django.core.management import call_command
 from pyarrow import parquet
 
 from benchmarks.recordings import BEGAN_S, make_topics, write_recording
-from spark_tasks import recordings
+from spark_tasks import grouping
+from spark_tasks.grouping import borders_of
+from spark_tasks.recordings import Survey
 from weir.queueing.traces import delays_s, work_over
 
 
@@ -110,16 +112,14 @@ def test_files_that_are_no_part_of_a_folder_are_not_read(tmp_path):
 
 
 def test_borders_of_parts_cut_rows_evenly_not_names():
-    survey = recordings.Survey(
-        sample={f"n{at:02d}": (at, 990 if at < 3 else 10) for at in range(100)}
-    )
-    borders = recordings.borders_of(survey, 4)
+    survey = Survey(sample={f"n{at:02d}": (at, 990 if at < 3 else 10) for at in range(100)})
+    borders = borders_of(survey, 4)
     assert borders == ["n01", "n02", "n03"]
-    alike = recordings.Survey(sample={f"n{at:02d}": (at, 1) for at in range(100)})
-    assert recordings.borders_of(alike, 4) == ["n25", "n50", "n75"]
-    one = recordings.Survey(sample={"a": (1, 1), "b": (2, 1_000), "c": (3, 1)})
-    assert recordings.borders_of(one, 4) == ["c"]
-    assert recordings.borders_of(recordings.Survey(), 4) == []
+    alike = Survey(sample={f"n{at:02d}": (at, 1) for at in range(100)})
+    assert borders_of(alike, 4) == ["n25", "n50", "n75"]
+    one = Survey(sample={"a": (1, 1), "b": (2, 1_000), "c": (3, 1)})
+    assert borders_of(one, 4) == ["c"]
+    assert borders_of(Survey(), 4) == []
 
 
 def test_folder_of_files_timestamps_and_a_table_as_result(tmp_path):
@@ -141,7 +141,7 @@ def test_folder_of_files_timestamps_and_a_table_as_result(tmp_path):
 def test_times_that_do_not_fit_into_memory_give_the_same_rows(tmp_path, monkeypatch):
     make_topics(tmp_path / "in.parquet", topics=20, messages=200, seed=3, row_group=500)
     measure(tmp_path / "in.parquet", tmp_path / "a.json")
-    monkeypatch.setattr(recordings, "IN_MEMORY", 100)
+    monkeypatch.setattr(grouping, "IN_MEMORY", 100)
     measure(tmp_path / "in.parquet", tmp_path / "b.json")
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 

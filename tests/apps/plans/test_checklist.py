@@ -20,13 +20,13 @@ def missing(api: APIClient, system: System) -> dict[tuple[str, str], str]:
 
 
 def test_an_empty_system_begins_with_brokers(api: APIClient) -> None:
-    found = missing(api, make_system("own"))
+    lacks = missing(api, make_system("own"))
     assert (
-        found["compute", "Brokers with capacities"]
+        lacks["compute", "Brokers with capacities"]
         == "There is no broker. Add one with its capacity."
     )
-    assert ("plan", "An overlay in force") in found
-    assert ("carry_out", "An agent beside each broker") in found
+    assert ("plan", "An overlay in force") in lacks
+    assert ("carry_out", "An agent beside each broker") in lacks
 
 
 def test_says_what_a_half_built_model_lacks(api: APIClient) -> None:
@@ -34,12 +34,12 @@ def test_says_what_a_half_built_model_lacks(api: APIClient) -> None:
     a, b = make_broker(system, "a"), make_broker(system, "b")
     make_class(system, make_topic(system, "t1", source=a), b, "c1")
     make_topic(system, "t2")
-    found = missing(api, system)
-    assert "t1 and t2 cost no broker anything" in found["compute", "Topics with costs"]
-    assert "Nobody wants t2" in found["compute", "Consumer classes with costs"]
-    assert "cannot reach class c1 at b" in found["compute", "A way from each source to each class"]
-    assert "Nobody knows where t2 enters" in found["plan", "A source broker for each topic"]
-    assert "No agent is enrolled for a and b" in found["carry_out", "An agent beside each broker"]
+    lacks = missing(api, system)
+    assert "t1 and t2 cost no broker anything" in lacks["compute", "Topics with costs"]
+    assert "Nobody wants t2" in lacks["compute", "Consumer classes with costs"]
+    assert "cannot reach class c1 at b" in lacks["compute", "A way from each source to each class"]
+    assert "Nobody knows where t2 enters" in lacks["plan", "A source broker for each topic"]
+    assert "No agent is enrolled for a and b" in lacks["carry_out", "An agent beside each broker"]
 
 
 def test_a_product_without_a_driver_is_model_only(api: APIClient) -> None:

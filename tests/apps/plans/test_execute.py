@@ -154,8 +154,8 @@ def test_silent_agent_refuses_and_leaves_it_approved(
 ) -> None:
     agents_look(harbour, agents_come(harbour, "a"))
     row = approved(plan, ines, jon)
-    found = states(row)
-    assert (found["agents_alive"], found["agents_agree"]) == ("fail", "unknown")
+    now = states(row)
+    assert (now["agents_alive"], now["agents_agree"]) == ("fail", "unknown")
     error = refused(row, olga)
     assert error.code == "agents_silent"
     assert error.message == "There is no live agent at c. Start it, then execute again."
@@ -184,8 +184,8 @@ def test_one_execution_at_a_time(
 def test_dry_run_touches_nothing(
     plan: Plan, agents: dict[str, Agent], harbour: Harbour, ines: User
 ) -> None:
-    found = plan_dry_run(plan=plan, actor=ines, tells=True)
-    assert {check.name: check.state for check in found} == {
+    checks = plan_dry_run(plan=plan, actor=ines, tells=True)
+    assert {check.name: check.state for check in checks} == {
         "model_unchanged": "pass",
         "before_in_force": "pass",
         "inside_envelope": "pass",
@@ -197,7 +197,7 @@ def test_dry_run_touches_nothing(
         "window_open": "pass",
         "approvals": "warn",
     }
-    details = {check.name: check.detail for check in found}
+    details = {check.name: check.detail for check in checks}
     # What is in force now limits nothing: going back there is checked as the plan itself is.
     assert details["roll_back_ready"] == (
         "2 actions, 1 step, only with a reason of somebody who may approve: "
@@ -216,9 +216,9 @@ def test_agent_that_sees_something_else_is_named(
     agent = Agent.objects.get(broker__name="a")
     agent.observed = {**agent.observed, "gates": {"tides": {"rate_per_s": 1.0, "burst": 1.0}}}  # type: ignore[dict-item]
     agent.save()
-    found = {c.name: c for c in plan_dry_run(plan=plan, actor=plan.author, tells=False)}  # type: ignore[arg-type]
-    assert found["agents_agree"].state == "warn"
-    assert found["agents_agree"].detail == "something else is in force at a"
+    checks = {c.name: c for c in plan_dry_run(plan=plan, actor=plan.author, tells=False)}  # type: ignore[arg-type]
+    assert checks["agents_agree"].state == "warn"
+    assert checks["agents_agree"].detail == "something else is in force at a"
 
 
 def test_step_that_overloads_a_broker_is_found(
@@ -228,9 +228,9 @@ def test_step_that_overloads_a_broker_is_found(
     carried_out(harbour, agents, approved(make_plan(harbour.system, ines), ines, jon), olga)
     give = [[rate(40.0, 100.0)], [population(5, 10)]]
     plan = make_plan(harbour.system, ines, *give)
-    found = {c.name: c for c in plan_dry_run(plan=plan, actor=ines, tells=False)}
-    assert found["intermediate_states"].state == "fail"
-    assert "c would carry 200 % of its capacity in step 2" in found["intermediate_states"].detail
+    checks = {c.name: c for c in plan_dry_run(plan=plan, actor=ines, tells=False)}
+    assert checks["intermediate_states"].state == "fail"
+    assert "c would carry 200 % of its capacity in step 2" in checks["intermediate_states"].detail
     with pytest.raises(Conflict) as caught:
         submitted(plan, ines)
     assert caught.value.code == "would_overload"
@@ -269,8 +269,8 @@ def test_shift_that_no_longer_fits_the_overlay_makes_it_stale(
     agents: dict[str, Agent], harbour: Harbour, ines: User, jon: User, olga: User
 ) -> None:
     plan = make_plan(harbour.system, ines, [shift("d", "c", "b")], [shift("a", "b", "d")])
-    found = states(plan)
-    assert (found["before_in_force"], found["intermediate_states"]) == ("pass", "pass")
+    now = states(plan)
+    assert (now["before_in_force"], now["intermediate_states"]) == ("pass", "pass")
     other = make_plan(harbour.system, ines, [shift("a", "c", "d")], kind="other")
     assert states(other)["before_in_force"] == "fail"
     row = approved(other, ines, jon)
@@ -312,7 +312,7 @@ def test_plan_that_leaves_an_overload_of_today_is_warned_of_not_refused(
 ) -> None:
     """Nothing is limited: 100 msg/s for 10 gulls may load c twofold, before and after."""
     plan = approved(make_plan(harbour.system, ines, [rate(None, 90.0)]), ines, jon)
-    found = {c.name: c for c in plan_dry_run(plan=plan, actor=ines, tells=False)}
-    assert found["intermediate_states"].state == "warn"
-    assert found["intermediate_states"].detail == "1 step, at most 180 % at c after step 1"
+    checks = {c.name: c for c in plan_dry_run(plan=plan, actor=ines, tells=False)}
+    assert checks["intermediate_states"].state == "warn"
+    assert checks["intermediate_states"].detail == "1 step, at most 180 % at c after step 1"
     assert plan_execute(plan=plan, actor=olga).pk

@@ -63,21 +63,21 @@ def test_it_begins_with_how_many_of_how_many_are_disconnected(harbour: Harbour) 
     put_in_force(harbour.system)
     connected(harbour, gulls=36, terns=25)
     connected(harbour, "d", wardens=50)
-    found = hurt(harbour, [admit(10), admit(20, "terns")])
-    assert found.sentence == "31 of 111 connected consumers will be disconnected."
-    assert [(row.name, row.broker, row.disconnected) for row in found.classes] == [
+    harm = hurt(harbour, [admit(10), admit(20, "terns")])
+    assert harm.sentence == "31 of 111 connected consumers will be disconnected."
+    assert [(row.name, row.broker, row.disconnected) for row in harm.classes] == [
         ("gulls", "c", 26),
         ("terns", "c", 5),
     ]
     # Nothing limits them today, and that is true.
-    assert [(row.served_before, row.limit_before) for row in found.classes] == [(True, None)] * 2
+    assert [(row.served_before, row.limit_before) for row in harm.classes] == [(True, None)] * 2
 
 
 def test_a_limit_above_who_is_connected_hurts_nobody(harbour: Harbour) -> None:
     connected(harbour, gulls=9)
-    found = hurt(harbour, [admit(10)])
-    assert (found.disconnected, found.unmeasured) == (0, [])
-    assert found.sentence == "None of 9 connected consumers will be disconnected."
+    harm = hurt(harbour, [admit(10)])
+    assert (harm.disconnected, harm.unmeasured) == (0, [])
+    assert harm.sentence == "None of 9 connected consumers will be disconnected."
 
 
 def test_a_higher_limit_lets_those_in_that_wait(harbour: Harbour) -> None:
@@ -96,45 +96,45 @@ def test_a_higher_limit_lets_those_in_that_wait(harbour: Harbour) -> None:
 
 def test_a_class_that_is_no_longer_served_loses_everybody(harbour: Harbour) -> None:
     connected(harbour, gulls=36)
-    found = hurt(harbour, [serve("gulls", stop=True)])
-    assert found.sentence == "36 of 36 connected consumers will be disconnected."
-    assert (found.classes[0].served_after, found.classes[0].let_in) == (False, 0)
+    harm = hurt(harbour, [serve("gulls", stop=True)])
+    assert harm.sentence == "36 of 36 connected consumers will be disconnected."
+    assert (harm.classes[0].served_after, harm.classes[0].let_in) == (False, 0)
 
 
 def test_a_class_that_was_not_served_had_no_limit_to_lose(harbour: Harbour) -> None:
     connected(harbour, gulls=36)
-    found = hurt(harbour, [serve("terns"), admit(4, "terns")])
-    (row,) = found.classes
+    harm = hurt(harbour, [serve("terns"), admit(4, "terns")])
+    (row,) = harm.classes
     assert (row.served_before, row.connected, row.disconnected) == (False, 0, 0)
-    assert found.unmeasured == []
+    assert harm.unmeasured == []
 
 
 def test_who_leaves_in_a_step_between_is_counted(harbour: Harbour) -> None:
     connected(harbour, gulls=36)
-    found = hurt(harbour, [admit(10)], [admit(50, before=10)])
-    assert (found.classes[0].limit_after, found.disconnected) == (50, 26)
+    harm = hurt(harbour, [admit(10)], [admit(50, before=10)])
+    assert (harm.classes[0].limit_after, harm.disconnected) == (50, 26)
 
 
 def test_without_measurements_nothing_is_claimed(harbour: Harbour) -> None:
-    found = hurt(harbour, [admit(10)])
-    assert (found.connected, found.unmeasured) == (None, ["gulls at c"])
-    assert found.sentence == (
+    harm = hurt(harbour, [admit(10)])
+    assert (harm.connected, harm.unmeasured) == (None, ["gulls at c"])
+    assert harm.sentence == (
         "Whether consumers will be disconnected cannot be told. Nobody measures now how many "
         "consumers of gulls at c are connected."
     )
 
 
 def test_taking_a_limit_away_hurts_nobody_whoever_measures(harbour: Harbour) -> None:
-    found = hurt(harbour, [admit(10)], [admit(None, before=10)])
-    assert found.unmeasured == ["gulls at c"]  # for a while there are at most ten
-    found = hurt(harbour, [rate(None, 40.0)])
-    assert (found.sentence, found.classes) == ("The plan disconnects no consumer.", [])
+    harm = hurt(harbour, [admit(10)], [admit(None, before=10)])
+    assert harm.unmeasured == ["gulls at c"]  # for a while there are at most ten
+    harm = hurt(harbour, [rate(None, 40.0)])
+    assert (harm.sentence, harm.classes) == ("The plan disconnects no consumer.", [])
 
 
 def test_where_nobody_is_connected_nobody_can_be_hurt(harbour: Harbour) -> None:
     connected(harbour, gulls=0)
-    found = hurt(harbour, [admit(10)])
-    assert found.sentence == "No consumer is connected now, so none will be disconnected."
+    harm = hurt(harbour, [admit(10)])
+    assert harm.sentence == "No consumer is connected now, so none will be disconnected."
 
 
 def test_the_api_says_it_until_the_plan_is_settled(

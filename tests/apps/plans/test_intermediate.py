@@ -60,8 +60,8 @@ def test_a_flow_without_gate_and_a_class_without_limit_count_with_all_they_may_a
 
 
 def test_gate_and_limit_bound_what_is_loaded():
-    found = state(carry_flow=FLOW, serve_class=CLASS, set_flow_rate=GATE, set_population=LIMIT)
-    assert broker_shares(problem(a=400, b=400), found) == {"a": 50 / 400, "b": (50 + 100) / 400}
+    between = state(carry_flow=FLOW, serve_class=CLASS, set_flow_rate=GATE, set_population=LIMIT)
+    assert broker_shares(problem(a=400, b=400), between) == {"a": 50 / 400, "b": (50 + 100) / 400}
 
 
 def test_a_class_that_is_not_served_loads_nothing():

@@ -32,8 +32,8 @@ def carry(begin: bool = True) -> Action:
 
 
 def shown(harbour: Harbour, *steps: list[Action]) -> dict[tuple[str, str], Change]:
-    found = changes(make_document(harbour.system, *steps))
-    return {(row.kind, row.unit): row for row in found}
+    rows = changes(make_document(harbour.system, *steps))
+    return {(row.kind, row.unit): row for row in rows}
 
 
 CONSUMERS, MESSAGES = ("set_population", "consumers"), ("set_flow_rate", "msg/s")

@@ -92,11 +92,11 @@ def test_two_approvers_at_once_give_two_approvals(
         approval_rules=[{"kind": "*", "min_brokers": 0, "min_share": 0.0, "approvals": 2}],
     )
     plan = submitted(make_plan(harbour.system, ines), ines)
-    found = at_once(
+    outcomes = at_once(
         lambda: plan_approve(plan=plan, actor=jon, content_hash=plan.content_hash),
         lambda: plan_approve(plan=plan, actor=tomas, content_hash=plan.content_hash),
     )
-    assert found == ["done", "done"]
+    assert outcomes == ["done", "done"]
     plan.refresh_from_db()
     assert (plan.state, plan.approvals.count()) == ("approved", 2)
 
@@ -117,11 +117,11 @@ def test_approval_and_rejection_at_once_end_in_one_state(
     harbour: Harbour, ines: User, jon: User, tomas: User
 ) -> None:
     plan = submitted(make_plan(harbour.system, ines), ines)
-    found = at_once(
+    outcomes = at_once(
         lambda: plan_approve(plan=plan, actor=jon, content_hash=plan.content_hash),
         lambda: plan_reject(plan=plan, actor=tomas, comment="No."),
     )
-    assert found == ["done", "not_in_this_state"]
+    assert outcomes == ["done", "not_in_this_state"]
     plan.refresh_from_db()
     assert plan.state in ("approved", "rejected")
 
@@ -143,8 +143,8 @@ def test_two_plans_of_a_system_at_once_execute_one(harbour: Harbour, ines: User,
     plans = [
         approved(make_plan(harbour.system, ines, kind=kind), ines, jon) for kind in ("one", "two")
     ]
-    found = at_once(*[lambda plan=plan: plan_execute(plan=plan, actor=olga) for plan in plans])  # type: ignore[misc]
-    assert found == ["done", "system_is_busy"]
+    outcomes = at_once(*[lambda plan=plan: plan_execute(plan=plan, actor=olga) for plan in plans])  # type: ignore[misc]
+    assert outcomes == ["done", "system_is_busy"]
     assert sorted(Plan.objects.values_list("state", flat=True)) == ["approved", "executing"]
 
 
@@ -154,9 +154,11 @@ def test_execute_and_edit_at_once_never_execute_a_stale_plan(
     olga = make_user("olga", Role.OPERATOR)
     agents_look(harbour, agents_come(harbour))
     plan = approved(make_plan(harbour.system, ines), ines, jon)
-    found = at_once(lambda: plan_execute(plan=plan, actor=olga), lambda: edit_model(harbour, ines))
+    outcomes = at_once(
+        lambda: plan_execute(plan=plan, actor=olga), lambda: edit_model(harbour, ines)
+    )
     plan.refresh_from_db()
-    assert (found, plan.state) in (
+    assert (outcomes, plan.state) in (
         (["done", "done"], "executing"),
         (["done", "plan_is_stale"], "stale"),
     )
@@ -166,7 +168,7 @@ def test_execute_and_edit_at_once_never_execute_a_stale_plan(
 def test_plans_made_at_once_leave_one_unsettled(harbour: Harbour, ines: User) -> None:
     titles = [f"Tide {number}" for number in range(4)]
     documents = [make_document(harbour.system, title=title) for title in titles]
-    found = at_once(
+    outcomes = at_once(
         *[
             lambda document=document: plan_create(
                 system=harbour.system, actor=ines, document=document
@@ -174,7 +176,7 @@ def test_plans_made_at_once_leave_one_unsettled(harbour: Harbour, ines: User) ->
             for document in documents
         ]  # type: ignore[misc]
     )
-    assert found == ["done"] * 4
+    assert outcomes == ["done"] * 4
     assert sorted(Plan.objects.values_list("number", flat=True)) == [1, 2, 3, 4]
     assert sorted(Plan.objects.values_list("state", flat=True)) == ["draft", *["superseded"] * 3]
 
@@ -182,10 +184,10 @@ def test_plans_made_at_once_leave_one_unsettled(harbour: Harbour, ines: User) ->
 def test_coordinators_beside_people_do_no_harm(harbour: Harbour, ines: User, jon: User) -> None:
     plan = approved(make_plan(harbour.system, ines), ines, jon)
     edit_model(harbour, ines)
-    found = at_once(
+    outcomes = at_once(
         plans_settle, plans_settle, lambda: plan_discard(plan=plan, actor=ines), plans_settle
     )
-    assert found == ["done", "done", "done", "plan_is_stale"]
+    assert outcomes == ["done", "done", "done", "plan_is_stale"]
     plan.refresh_from_db()
     assert plan.state == "stale"
     assert [event.command for event in plan.events.all()].count("go_stale") == 1

@@ -73,8 +73,8 @@ def test_what_is_rolled_back_is_exactly_what_was_before(
     # The inverse holds what crosses a link as long as the way there.
     assert (pause.before, pause.after) == (None, 0.2)
     carried_out(harbour, agents, approved(back, ines, jon), olga)
-    found = in_force(harbour.system).settings
-    rates = [value for (kind, _), value in found.items() if kind not in STRUCTURE]
+    settings = in_force(harbour.system).settings
+    rates = [value for (kind, _), value in settings.items() if kind not in STRUCTURE]
     assert sorted(tuple(value.items()) for value in rates) == [
         (("burst", 5.0), ("rate_per_s", 40.0)),
         (("limit", 5),),
@@ -212,8 +212,8 @@ def test_no_policy_approves_an_accepted_overload_by_itself(
 
 
 def ready(plan: Plan, actor: User) -> tuple[str, str]:
-    found = {c.name: c for c in plan_dry_run(plan=plan, actor=actor, tells=False)}
-    return found["roll_back_ready"].state, found["roll_back_ready"].detail
+    checks = {c.name: c for c in plan_dry_run(plan=plan, actor=actor, tells=False)}
+    return checks["roll_back_ready"].state, checks["roll_back_ready"].detail
 
 
 def test_the_inverse_is_checked_as_the_plan_is(first: Plan, harbour: Harbour, ines: User) -> None:
@@ -284,8 +284,8 @@ def test_the_history_says_who_paused_resumed_stopped_and_rolled_back_and_why(
 ) -> None:
     execution = plan_execute(plan=approved(plan, ines, jon), actor=olga)
     operator = client_of(olga)
-    asked = ("pause", "resume", "stop", "roll-back")
-    for command in asked:
+    commands = ("pause", "resume", "stop", "roll-back")
+    for command in commands:
         address = f"/api/v1/executions/{execution.public_id}/{command}"
         answer = operator.post(address, {"reason": f"{command}: tides fall"}, format="json")
         assert answer.status_code == 200, answer.content

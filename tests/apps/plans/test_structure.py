@@ -21,9 +21,9 @@ def effects(
     """What the actions do, and what a reviewer is told."""
     target = {"flow": "tides"} if kind == FLOW else {"class": "gulls", "broker": "c"}
     key = setting_key(Action(kind=kind, target=target))
-    asked = {} if after is None else {key: Asked(kind=kind, target=target, value=after)}
-    found = difference(asked, {} if before is None else {key: before})
-    return [action.effect for action in found.actions], reasons(found)
+    wanted = {} if after is None else {key: Asked(kind=kind, target=target, value=after)}
+    changes = difference(wanted, {} if before is None else {key: before})
+    return [action.effect for action in changes.actions], reasons(changes)
 
 
 DRAIN = (

@@ -81,14 +81,14 @@ def test_messages_of_a_best_effort_topic_are_discarded(harbour: Harbour) -> None
 
 
 def test_what_nobody_measures_is_named(harbour: Harbour) -> None:
-    found = waits_of(gate(harbour, 40.0))
-    assert (found.topics, found.unmeasured) == ([], ["tides"])
+    waits = waits_of(gate(harbour, 40.0))
+    assert (waits.topics, waits.unmeasured) == ([], ["tides"])
 
 
 def test_a_plan_without_gates_makes_nobody_wait(harbour: Harbour) -> None:
     sending(harbour, 160.0, most_messages=100_000)
-    found = waits_of(make_plan(harbour.system, None, [population(None, 5)]))
-    assert (found.topics, found.unmeasured) == ([], [])
+    waits = waits_of(make_plan(harbour.system, None, [population(None, 5)]))
+    assert (waits.topics, waits.unmeasured) == ([], [])
 
 
 def test_the_api_says_it_until_the_plan_is_settled(

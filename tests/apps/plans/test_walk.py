@@ -203,10 +203,10 @@ def a_client(role: str) -> Any:
 
 def told(harbour: Harbour) -> dict[str, str]:
     """The name of each agent's document; equal names say equal things."""
-    found = facts_of(harbour.system.pk)
-    if found is None:
+    facts = facts_of(harbour.system.pk)
+    if facts is None:
         return {}
-    return {name: document_of(found[1], name).version for name in "abcd"}
+    return {name: document_of(facts[1], name).version for name in "abcd"}
 
 
 def bodies(
@@ -234,8 +234,8 @@ def _resolved(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _properties(schema: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = _resolved(schema).get("properties", {})
-    return {name: spec for name, spec in found.items() if not spec.get("readOnly")}
+    properties: dict[str, Any] = _resolved(schema).get("properties", {})
+    return {name: spec for name, spec in properties.items() if not spec.get("readOnly")}
 
 
 def _values(name: str, spec: dict[str, Any], world: dict[str, str]) -> Iterator[Any]:

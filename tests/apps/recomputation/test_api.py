@@ -140,9 +140,9 @@ def test_a_list_takes_the_same_number_of_queries_however_long(
 
 
 def test_the_reading_of_a_schedule_and_its_next_times(api):
-    found = api.get(f"{ROOM}/preview", {"cron": "*/15 6-20 * * 1-5"}).json()
-    assert found["text"].startswith("Every 15th minute from 06:00 through 20:59 on Monday")
-    assert len(found["next"]) == 5
-    assert found["next"] == sorted(found["next"])
+    preview = api.get(f"{ROOM}/preview", {"cron": "*/15 6-20 * * 1-5"}).json()
+    assert preview["text"].startswith("Every 15th minute from 06:00 through 20:59 on Monday")
+    assert len(preview["next"]) == 5
+    assert preview["next"] == sorted(preview["next"])
     wrong = api.get(f"{ROOM}/preview", {"cron": "often"})
     assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (400, "cron")

@@ -117,10 +117,10 @@ def test_a_method_of_the_other_subject_is_refused_at_its_field(api, row):
 def test_the_fullest_broker_is_seen_by_what_agents_measure(row):
     assert look("broker_overload", row.system).value is None
     measure(row)
-    found = look("broker_overload", row.system)
+    reading = look("broker_overload", row.system)
     # e hands each of 100 msg/s to 10 consumers at 2 units, and has 10,000 units per second.
-    assert found.value == pytest.approx(0.2, rel=0.1)
-    assert found.detail.startswith("e handles")
+    assert reading.value == pytest.approx(0.2, rel=0.1)
+    assert reading.detail.startswith("e handles")
 
 
 def test_routing_drift_is_the_links_that_a_message_crosses_now(row):
@@ -132,9 +132,9 @@ def test_routing_drift_is_the_links_that_a_message_crosses_now(row):
     at_c = {"classes": {"readers-local": {"admitted": 10, "delivered_per_s": 1000.0}}}
     Sample.objects.filter(broker=row.brokers["b"]).update(payload={"interval_s": 1.0, **near})
     Sample.objects.filter(broker=row.brokers["c"]).update(payload={"interval_s": 1.0, **at_c})
-    found = look("routing_drift", row.system)
-    assert found.value == pytest.approx((4 - 2.5) / 4)
-    assert "crosses 2.5 links, 4 at O-1" in found.detail
+    reading = look("routing_drift", row.system)
+    assert reading.value == pytest.approx((4 - 2.5) / 4)
+    assert "crosses 2.5 links, 4 at O-1" in reading.detail
 
 
 def test_a_broker_over_its_capacity_for_long_enough_evaluates_the_overlay(row):

@@ -353,11 +353,11 @@ def test_a_schedule_in_words(every_s, cron, words):
 def test_an_interval_keeps_its_beat_and_skips_what_was_missed():
     anchor = datetime(2026, 1, 1, 0, 0, 0, tzinfo=UTC)
     after = anchor + timedelta(seconds=605)
-    found = next_time(every_s=60, cron="", timezone="UTC", after=after, anchor=anchor)
-    assert found == anchor + timedelta(seconds=660)
+    due = next_time(every_s=60, cron="", timezone="UTC", after=after, anchor=anchor)
+    assert due == anchor + timedelta(seconds=660)
 
 
 def test_cron_is_read_in_its_time_zone():
     after = datetime(2026, 7, 1, 0, 0, tzinfo=UTC)
-    found = next_time(every_s=None, cron="0 8 * * *", timezone="Europe/Berlin", after=after)
-    assert found == datetime(2026, 7, 1, 6, 0, tzinfo=UTC)
+    due = next_time(every_s=None, cron="0 8 * * *", timezone="Europe/Berlin", after=after)
+    assert due == datetime(2026, 7, 1, 6, 0, tzinfo=UTC)

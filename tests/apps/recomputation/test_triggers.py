@@ -87,8 +87,8 @@ def test_population_change_counts_consumers_that_came_or_went(clockwork):
     row = ConsumerClass.objects.get(name="g-t1")
     entity_update(instance=row, actor=None, expected_version=1, values={"population_max": 6})
     clockwork.system.refresh_from_db()
-    found = look("population_change", clockwork.system)
-    assert found.value == pytest.approx(2 / 8)
+    reading = look("population_change", clockwork.system)
+    assert reading.value == pytest.approx(2 / 8)
     assert look("capacity_change", clockwork.system).value == 0.0
 
 
@@ -115,9 +115,9 @@ def test_drift_is_the_largest_relative_distance_of_a_load(clockwork):
     flows = {name: {"passed_per_s": rate / 2} for name, rate in rates.items()}
     quay.measure("b1", flows=flows, classes=admitted)
     quay.measure("b2")
-    found = load_drift(quay.system)
-    assert found.value == pytest.approx(0.5)
-    assert "by what is in force" in found.detail
+    drift = load_drift(quay.system)
+    assert drift.value == pytest.approx(0.5)
+    assert "by what is in force" in drift.detail
 
 
 def test_drift_says_nothing_while_a_broker_is_silent(clockwork):

@@ -25,15 +25,15 @@ class News:
         self, public_id: Any, within_s: float = 60.0, enough: int = 1
     ) -> list[dict[str, Any]]:
         """News that name this object; stops early when enough of it has come."""
-        found: list[dict[str, Any]] = []
+        bodies: list[dict[str, Any]] = []
         deadline = time.monotonic() + within_s
-        while time.monotonic() < deadline and len(found) < enough:
+        while time.monotonic() < deadline and len(bodies) < enough:
             message = self.subscription.get_message(timeout=0.1)
             if message is not None and message["type"] == "message":
                 body = json.loads(message["data"])
                 if body.get("id") == str(public_id):
-                    found.append(body)
-        return found
+                    bodies.append(body)
+        return bodies
 
 
 @pytest.fixture

@@ -28,27 +28,27 @@ def imports(path: Path) -> set[str]:
 def test_recomputation_imports_the_app_of_no_kind() -> None:
     """The only one of the three that stands above them; `.importlinter` holds the others."""
     owners = {one.model._meta.app_config.name for one in computations().values()}
-    found = [
+    offenders = [
         f"{path.name}: {name}"
         for path in modules("recomputation")
         for name in imports(path)
         if any(name == owner or name.startswith(f"{owner}.") for owner in owners)
     ]
-    assert found == []
+    assert offenders == []
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_module_compares_with_the_name_of_a_kind(room: str) -> None:
     """As a text of its own: `kind="allocation"`, `{"overlay": ...}`."""
     kinds = set(computations())
-    found = [
+    offenders = [
         f"{path.name}:{node.lineno}: {node.value}"
         for path in modules(room)
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and node.value in kinds
     ]
     # The deprecated fields of runs.
-    assert {line.split(":")[0] for line in found} <= {"views.py"}
+    assert {line.split(":")[0] for line in offenders} <= {"views.py"}
 
 
 def test_every_kind_of_trigger_is_read_by_somebody() -> None:

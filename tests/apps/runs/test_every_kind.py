@@ -87,8 +87,8 @@ def test_answer_names_the_row_and_the_row_is_found(
     assert answer == {"kind": kind, "id": str(row.public_id), "name": str(row)}
     # The toy has no API.
     if routes_of(apps.get_app_config(one.model._meta.app_label)) is not None:
-        found = api.get(f"{one.address}/{answer['id']}")
-        assert (found.status_code, found.json()["id"]) == (200, answer["id"])
+        row_answer = api.get(f"{one.address}/{answer['id']}")
+        assert (row_answer.status_code, row_answer.json()["id"]) == (200, answer["id"])
 
 
 def test_its_result_is_described_in_a_sentence(one: Computation, done: Run) -> None:
@@ -125,8 +125,8 @@ def test_schedules_can_ask_for_it_by_every_method_that_is_listed(
     with pytest.raises(UnknownMethod):
         one.find_method("magic")
     for name in one.methods():
-        asked = one.again(Again(method=name, time_limit_s=1.0, note="nightly: due."))
-        run = computation_start(one.kind, system=done.system, actor=admin, **asked)
+        request = one.again(Again(method=name, time_limit_s=1.0, note="nightly: due."))
+        run = computation_start(one.kind, system=done.system, actor=admin, **request)
         assert (run.kind, run.state, run.time_limit_s) == (one.kind, "queued", 1.0)
 
 

@@ -36,8 +36,8 @@ def test_every_kind_is_listed_with_its_words_and_methods(api):
 def test_runs_are_filtered_by_kind(api, world, admin):
     study = make_study(world.system, sweep_spec(world.broker.name), admin)
     make_run(world.system)
-    found = api.get("/api/v1/runs?kind=study").json()["results"]
-    assert [row["id"] for row in found] == [str(study.run.public_id)]
+    rows = api.get("/api/v1/runs?kind=study").json()["results"]
+    assert [row["id"] for row in rows] == [str(study.run.public_id)]
     assert api.get("/api/v1/runs?kind=calibration").json()["results"] == []
     refused = api.get("/api/v1/runs?kind=magic")
     assert refused.status_code == 400

@@ -85,7 +85,7 @@ def test_study_ends_with_the_rows_of_the_kernel(spark_server, settings, tmp_path
 
 def test_command_gives_the_same_points_on_both_engines(spark_server, tmp_path):
     (tmp_path / "spec.json").write_text(json.dumps(sweep_spec("S2")))
-    found = []
+    answers = []
     for engine in ("local", "spark"):
         out = tmp_path / engine
         call_command(
@@ -95,8 +95,8 @@ def test_command_gives_the_same_points_on_both_engines(spark_server, tmp_path):
         document = json.loads(out.read_text())
         for point in document["points"]:
             del point["runtime_s"]
-        found.append(document)
-    assert found[0] == found[1]
+        answers.append(document)
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.django_db(transaction=True)

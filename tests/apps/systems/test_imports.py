@@ -474,8 +474,8 @@ def test_ten_thousand_rows_take_as_many_statements_as_ten(
     spent = []
     for count in (few, many):
         for rate in (3, 4):
-            with CaptureQueriesContext(connection) as asked:
+            with CaptureQueriesContext(connection) as statements:
                 created, changed, _ = counts(send(api, world, table(count, rate), kind))
             assert created + changed == count
-            spent.append(len(asked))
+            spent.append(len(statements))
     assert max(spent) <= 30

@@ -104,7 +104,7 @@ def test_the_number_of_statements_does_not_grow(django_assert_max_num_queries: A
         return made
 
     few, many = drafts("few", 2), drafts("many", 200)
-    with django_assert_max_num_queries(20) as asked:
+    with django_assert_max_num_queries(20) as statements:
         entities_create(drafts=few, actor=None)
-    with django_assert_max_num_queries(len(asked)):
+    with django_assert_max_num_queries(len(statements)):
         entities_create(drafts=many, actor=None)

@@ -27,9 +27,9 @@ def put(client, system, retention_s, version=None, **more):
 
 
 def kept(system) -> int:
-    found = facts_of(system.pk)
-    assert found is not None
-    return document_of(found[1], "c").flows["tides"].keep_s
+    facts = facts_of(system.pk)
+    assert facts is not None
+    return document_of(facts[1], "c").flows["tides"].keep_s
 
 
 def test_an_hour_unless_somebody_says_otherwise(system, api):

@@ -282,9 +282,9 @@ class TestEnrolAgents:
         files = {path.name: path.read_text() for path in folder.iterdir()}
         assert sorted(files) == ["a%2Fb%20c.credential", "quay.credential"]
         assert all(stat.S_IMODE(p.stat().st_mode) == 0o600 for p in folder.iterdir())
-        found = agent_by_secret(files["quay.credential"].strip())
-        assert found is not None
-        assert found.broker == broker
+        agent = agent_by_secret(files["quay.credential"].strip())
+        assert agent is not None
+        assert agent.broker == broker
 
         agent_enrol(broker=broker, actor=None)
         told = StringIO()
@@ -337,7 +337,7 @@ def test_agents_are_found_by_the_state_that_they_show(api, live, agent):
     rows = api.get("/api/v1/agents").json()["results"]
     assert {row["state"] for row in rows} == {"live", *names}, never
     for state in ("never", "live", "silent", "revoked"):
-        found = api.get("/api/v1/agents", {"state": state}).json()["results"]
-        assert found == [row for row in rows if row["state"] == state]
+        listed = api.get("/api/v1/agents", {"state": state}).json()["results"]
+        assert listed == [row for row in rows if row["state"] == state]
     both = api.get("/api/v1/agents?state=live&state=silent").json()["count"]
     assert both == sum(row["state"] in ("live", "silent") for row in rows)

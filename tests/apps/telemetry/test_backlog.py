@@ -86,9 +86,9 @@ def test_all_systems_cost_two_queries_and_the_worst_topic_stands_first(
     tides(harbour, *RISE, broker="b", flow="alerts", most_messages=100_000)
     tides(harbour, *[5] * 12)
     with django_assert_num_queries(2):
-        found = backlogs()
-    assert [row.topic for row in found[harbour.system.pk]] == ["alerts", "tides"]
-    assert other.pk not in found
+        rows = backlogs()
+    assert [row.topic for row in rows[harbour.system.pk]] == ["alerts", "tides"]
+    assert other.pk not in rows
 
 
 def test_samples_of_every_second_give_the_same_slope(harbour: Harbour) -> None:

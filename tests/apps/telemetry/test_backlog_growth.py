@@ -203,8 +203,8 @@ def test_every_reported_limit_makes_room_in_its_own_unit() -> None:
         "keep_s": 60.0,
     }
     broker = {"stored_bytes": 900_000, "most_stored_bytes": 1_000_000}
-    found = rooms_of(flow, broker, growth_per_s=10.0, stored_growth_per_s=2_500.0)
-    seconds = {room.limit: (room.most - room.used) / room.growth_per_s for room in found}
+    rooms = rooms_of(flow, broker, growth_per_s=10.0, stored_growth_per_s=2_500.0)
+    seconds = {room.limit: (room.most - room.used) / room.growth_per_s for room in rooms}
     assert seconds == pytest.approx(
         {
             Limit.MESSAGES: 400.0,
@@ -217,8 +217,8 @@ def test_every_reported_limit_makes_room_in_its_own_unit() -> None:
 
 def test_where_nothing_passes_messages_reach_the_age_limit_in_that_time_at_most() -> None:
     flow = {"backlog": 1_000, "passed_per_s": 0.0, "keep_s": 60.0}
-    found = list(rooms_of(flow, {}, growth_per_s=10.0, stored_growth_per_s=0.0))
-    first = first_limit(found)
+    rooms = list(rooms_of(flow, {}, growth_per_s=10.0, stored_growth_per_s=0.0))
+    first = first_limit(rooms)
     assert first is not None
     assert first[0] == 60.0
 

@@ -31,11 +31,11 @@ def sample(broker, at: datetime, *, incoming: float, outgoing: float, interval_s
 
 
 def cells(broker, span: str, now: datetime):
-    found = levels(broker.system, [broker.public_id], SPANS[span], now=now)
-    (row,) = found["brokers"]
+    grid = levels(broker.system, [broker.public_id], SPANS[span], now=now)
+    (row,) = grid["brokers"]
     assert len(row["handled_per_s"]) == SPANS[span].cells
     return {
-        found["since"] + timedelta(seconds=found["cell_s"] * index): rate
+        grid["since"] + timedelta(seconds=grid["cell_s"] * index): rate
         for index, rate in enumerate(row["handled_per_s"])
         if rate is not None
     }

@@ -22,18 +22,18 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=150.0, help="of each publisher, per second")
     parser.add_argument("--longest-s", type=float, default=120.0, help="of a freeze or outage")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     stack = Stack(state_dir=STATE_DIR, given=dict(os.environ))
     stack.up()
     try:
         fleet = Fleet(stack, stack.environment()["WEIR_WEB_URL"])
         fleet.wait_live()
         size = Size(
-            deliveries=asked.deliveries,
-            rounds=asked.rounds,
-            rate_per_s=asked.rate,
-            longest_s=asked.longest_s,
-            seed=asked.seed,
+            deliveries=options.deliveries,
+            rounds=options.rounds,
+            rate_per_s=options.rate,
+            longest_s=options.longest_s,
+            seed=options.seed,
         )
         outcome = Scenario(stack, fleet, size, say=print).run()
         fleet.close()

@@ -219,8 +219,8 @@ class Scenario:
         return plan
 
     def _executions(self, plan: str) -> list[Any]:
-        found: list[Any] = self._fleet.everybody.get("/api/v1/executions", plan=plan)["results"]
-        return found
+        rows: list[Any] = self._fleet.everybody.get("/api/v1/executions", plan=plan)["results"]
+        return rows
 
     def _ended(self, plan: str) -> str:
         """The state in which the plan's execution ended."""

@@ -475,9 +475,9 @@ def test_a_tree_action_that_does_not_fit_is_refused_or_leaves_a_tree(
 
 def test_replay_refuses_what_moved_meanwhile() -> None:
     action = SAMPLES["set_flow_rate"]
-    found = {setting_key(action): {"rate_per_s": 11.0, "burst": 5.0}}
+    settings = {setting_key(action): {"rate_per_s": 11.0, "burst": 5.0}}
     with pytest.raises(InvalidProblem) as caught:
-        replay(InForce(settings=found), [Step(actions=(action,))])
+        replay(InForce(settings=settings), [Step(actions=(action,))])
     assert caught.value.path == "steps[0].actions[0].before"
     assert "rate_per_s 11.0 is in force" in caught.value.message
 

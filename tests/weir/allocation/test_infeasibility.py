@@ -42,9 +42,9 @@ def short_problems(draw: st.DrawFn) -> Problem:
 
 
 def why(problem: Problem) -> Infeasibility:
-    found = explained(to_arrays(problem))
-    assert found is not None
-    return found
+    reasons = explained(to_arrays(problem))
+    assert reasons is not None
+    return reasons
 
 
 def relaxation(problem: Problem, kind: str) -> Relaxation:
@@ -141,17 +141,17 @@ def test_no_choice_of_rates_cuts_less(problem: Problem) -> None:
         limits.append(link.capacity)
     least = np.array([flow.rate_min for flow in problem.flows])
     largest = np.maximum(np.array(rows) @ least, 1.0)
-    found = linprog(
+    optimum = linprog(
         -1.0 / least,
         A_ub=np.array(rows) / largest[:, None],
         b_ub=np.array(limits) / largest,
         bounds=[(0.0, rate) for rate in least],
         method="highs-ipm",
     )
-    assert found.status == 0
+    assert optimum.status == 0
     changes = relaxation(problem, "few_rates").changes
     total = sum(1 - change.after / change.before for change in changes)
-    assert total == pytest.approx(len(least) + found.fun, abs=1e-6)
+    assert total == pytest.approx(len(least) + optimum.fun, abs=1e-6)
 
 
 @quick
@@ -196,12 +196,12 @@ def one_node(capacity: float, flows: list[tuple[float, float]]) -> Problem:
 
 def test_says_what_is_short_who_loads_it_and_what_would_help() -> None:
     problem = one_node(1000, [(10, 20), (10, 40), (10, 60), (10, 80)])
-    found = why(problem)
-    (shortage,) = found.shortages
+    reasons = why(problem)
+    (shortage,) = reasons.shortages
     assert (shortage.kind, shortage.id, shortage.resource) == ("node", "n", "cpu")
     assert (shortage.load, shortage.capacity) == (2000, 1000)
     assert shortage.flows == (("f3", 800), ("f2", 600), ("f1", 400), ("f0", 200))
-    assert [one.sentence for one in found.relaxations] == [
+    assert [one.sentence for one in reasons.relaxations] == [
         "Raise the capacity of n (cpu) from 1,000 to 2,000 (units of work per second).",
         "Lower every minimum rate to 50 % of what it is.",
         "Lower the minimum rates of f3 from 10 to 0 and f2 from 10 to 6.666 (messages per second). "

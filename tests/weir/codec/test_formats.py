@@ -21,8 +21,8 @@ TEXT = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="u
 
 def example(kind: str) -> dict[str, object]:
     (block,) = re.findall(rf"```json {kind}\n(.*?)```", TEXT, flags=re.DOTALL)
-    found: dict[str, object] = json.loads(block)
-    return found
+    plain: dict[str, object] = json.loads(block)
+    return plain
 
 
 def members(heading: str) -> set[str]:

@@ -31,17 +31,17 @@ def answer(text: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_published_example() -> None:
-    found = answer(EXAMPLE)
-    assert list(found) == [
+    placed = answer(EXAMPLE)
+    assert list(placed) == [
         *("status", "assignments", "unassigned", "buckets", "predicted", "need_brokers")
     ]
-    assert found["status"] == "solved"
-    assert found["assignments"] == {"p1": "b1"}
-    assert (found["unassigned"], found["need_brokers"]) == ([], None)
-    assert found["buckets"] == {"b1": {"rate": 11000.0, "size": 120.0}}
-    assert set(found["predicted"]) == {"b1"}
-    assert set(found["predicted"]["b1"]) == {"p99_s"}
-    json.dumps(found, allow_nan=False)
+    assert placed["status"] == "solved"
+    assert placed["assignments"] == {"p1": "b1"}
+    assert (placed["unassigned"], placed["need_brokers"]) == ([], None)
+    assert placed["buckets"] == {"b1": {"rate": 11000.0, "size": 120.0}}
+    assert set(placed["predicted"]) == {"b1"}
+    assert set(placed["predicted"]["b1"]) == {"p99_s"}
+    json.dumps(placed, allow_nan=False)
 
 
 def test_bytes_are_canonical_and_read_back() -> None:
@@ -82,10 +82,10 @@ def test_a_mean_outside_of_its_interval_is_refused() -> None:
 
 
 def test_what_has_no_room_is_listed() -> None:
-    found = answer(plain([10.0] * 3, [20.0]))
-    assert found["status"] == "infeasible"
-    assert len(found["unassigned"]) == 1
-    assert found["need_brokers"] == 1
+    placed = answer(plain([10.0] * 3, [20.0]))
+    assert placed["status"] == "infeasible"
+    assert len(placed["unassigned"]) == 1
+    assert placed["need_brokers"] == 1
 
 
 @pytest.mark.parametrize(

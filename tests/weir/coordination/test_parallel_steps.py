@@ -96,10 +96,10 @@ def begun(step: Step, *, max_parallel: int = 100) -> Runner:
 
 
 def under_way(runner: Runner) -> list[str]:
-    found = [a for s in runner.view.steps for a in s.actions if a.state in UNDER_WAY]
-    used = [broker for action in found for broker in action.brokers]
+    actions = [a for s in runner.view.steps for a in s.actions if a.state in UNDER_WAY]
+    used = [broker for action in actions for broker in action.brokers]
     assert len(used) == len(set(used)), "a broker takes part in two shifts at once"
-    return [action.id for action in found]
+    return [action.id for action in actions]
 
 
 def answered(runner: Runner, name: str, *, no: bool = False) -> None:

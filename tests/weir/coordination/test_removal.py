@@ -168,8 +168,8 @@ def test_an_agent_carries_out_a_removal_that_it_hears_of_in_a_document() -> None
 
 def test_who_is_gone_is_not_asked_for_the_outcome_nor_waited_for() -> None:
     book, late = voted(), replace(here(), now=DOUBT_S + 1.0)
-    asked = [e.broker for e in book.tick(late) if isinstance(e, ask.AskPeer)]
-    assert asked == ["A", "C"]
+    peers = [e.broker for e in book.tick(late) if isinstance(e, ask.AskPeer)]
+    assert peers == ["A", "C"]
     assert [wait.silent for wait in book.doubts.waits(late.now)] == [("A", "C")]
 
 

@@ -109,8 +109,8 @@ def later(past: Any, verdict: Verdict) -> dict[tuple[str, str], Past]:
 
 
 def prices_of(problem: Problem, draw_from: float) -> dict[tuple[str, str], float]:
-    found = {(n.id, r): draw_from for n in problem.nodes for r in n.capacity}
-    return {**found, **{("", link.id): draw_from for link in problem.links}}
+    prices = {(n.id, r): draw_from for n in problem.nodes for r in n.capacity}
+    return {**prices, **{("", link.id): draw_from for link in problem.links}}
 
 
 @settings(max_examples=300, deadline=None)

@@ -53,9 +53,9 @@ def test_doing_nothing_is_the_first_candidate_and_costs_nothing(asked, answer):
 def test_every_candidate_has_a_plan_for_every_planner_objective_and_seed(asked, answer):
     for candidate in answer.candidates[1:]:
         rows = [row for row in answer.rows if row.candidate == candidate.name]
-        found = {(row.planner, row.objective, row.seed) for row in rows}
+        tried = {(row.planner, row.objective, row.seed) for row in rows}
         expected = set(itertools.product(["slides"], ["actions", "steps"], [0, 1]))
-        assert found == (set() if candidate.same_as else expected)
+        assert tried == (set() if candidate.same_as else expected)
 
 
 def test_figures_of_a_row_follow_from_its_plan(asked, answer):

@@ -31,9 +31,9 @@ def evaluate(
     limit_s: float | None = None,
 ) -> EvaluationResult:
     """Return the answer that Spark gives, too."""
-    asked = designs(portfolio)
-    piece_s = share_s(limit_s, len(asked), 1, DESIGN_SHARE)
-    made = [design(problem, each, clock=clock, limit_s=piece_s) for each in asked]
+    wanted = designs(portfolio)
+    piece_s = share_s(limit_s, len(wanted), 1, DESIGN_SHARE)
+    made = [design(problem, each, clock=clock, limit_s=piece_s) for each in wanted]
     today = routing(problem, problem.today)
     candidates = named(made, today)
     work = units(problem, portfolio, candidates)

@@ -118,15 +118,15 @@ def test_low_rates_alone_give_a_negative_flow_cost_without_the_bound() -> None:
     for seed in range(100):
         case = campaign(*LOW_ONLY, BEST_EFFORT, np.random.default_rng(seed))
         free, *_ = np.linalg.lstsq(case.design, case.loads, rcond=None)
-        found = of(fit_case(case), Kind.FLOW, "f")
-        assert found.value >= 0
-        assert not found.identified
+        flow = of(fit_case(case), Kind.FLOW, "f")
+        assert flow.value >= 0
+        assert not flow.identified
         if free[0] < 0:
             negative += 1
-            assert found.value == 0
-            assert found.low == 0
-            assert found.high is not None
-            assert found.high > 0
+            assert flow.value == 0
+            assert flow.low == 0
+            assert flow.high is not None
+            assert flow.high > 0
     assert 25 <= negative <= 75
 
 
@@ -183,9 +183,9 @@ def test_intervals_cover_the_truth_as_often_as_they_say(proportional: bool) -> N
         fit = fit_case(
             Case(broker="S0", resource="cpu", capacity=100, terms=terms, loads=loads, design=design)
         )
-        for index, found in enumerate(fit.coefficients):
-            assert found.high is not None
-            hits[index] += found.low <= truth[index] <= found.high
+        for index, coefficient in enumerate(fit.coefficients):
+            assert coefficient.high is not None
+            hits[index] += coefficient.low <= truth[index] <= coefficient.high
     # 95 % within three standard errors of 400 campaigns, and no less than 91 %.
     assert np.all(hits / campaigns >= 0.91)
     assert np.all(hits[1:] / campaigns <= 0.99)
@@ -205,10 +205,10 @@ def test_flows_that_move_together_are_not_mistaken_for_one() -> None:
         fit = fit_case(
             Case(broker="b", resource="cpu", capacity=100, terms=terms, loads=loads, design=design)
         )
-        for found in fit.coefficients:
-            assert found.high is not None
-            held += found.low <= truth[0] <= found.high
-            mistaken += found.identified
+        for coefficient in fit.coefficients:
+            assert coefficient.high is not None
+            held += coefficient.low <= truth[0] <= coefficient.high
+            mistaken += coefficient.identified
     assert held / (campaigns * flows) >= 0.93
     assert mistaken <= 0.02 * campaigns * flows
 
@@ -243,11 +243,11 @@ def cases(draw: st.DrawFn) -> Case:
 def test_any_measurements_give_a_sound_fit(case: Case) -> None:
     fit = fit_case(case)
     assert len(fit.coefficients) == len(case.terms)
-    for found in fit.coefficients:
-        assert found.value >= 0
-        assert np.isfinite(found.value)
-        assert 0 <= found.low <= found.value
-        assert found.high is None or found.high >= found.value
+    for coefficient in fit.coefficients:
+        assert coefficient.value >= 0
+        assert np.isfinite(coefficient.value)
+        assert 0 <= coefficient.low <= coefficient.value
+        assert coefficient.high is None or coefficient.high >= coefficient.value
     free = np.array([c.value for c in fit.coefficients])
     np.testing.assert_allclose(fit.fitted, case.design @ free)
 
@@ -286,9 +286,9 @@ def test_no_other_coefficients_fit_better(case: Case) -> None:
 
 def test_message_sizes_are_weighted_by_messages() -> None:
     term = Term(kind=Kind.FLOW, name="f", flow="f")
-    found = fit_sizes(term, size_bytes=[100, 400, 7], messages=[300, 100, 0])
-    assert found.value == pytest.approx((300 * 100 + 100 * 400) / 400)
-    assert found.high is not None
+    fit = fit_sizes(term, size_bytes=[100, 400, 7], messages=[300, 100, 0])
+    assert fit.value == pytest.approx((300 * 100 + 100 * 400) / 400)
+    assert fit.high is not None
     nothing = fit_sizes(term, size_bytes=[], messages=[])
     assert not nothing.identified
     assert nothing.high is None
@@ -301,7 +301,7 @@ def test_size_intervals_cover_the_truth() -> None:
     for _ in range(300):
         counts = rng.integers(50, 400, 30)
         sizes = np.array([rng.exponential(800.0, n).mean() for n in counts])
-        found = fit_sizes(term, size_bytes=sizes, messages=counts)
-        assert found.high is not None
-        hits += found.low <= 800 <= found.high
+        fit = fit_sizes(term, size_bytes=sizes, messages=counts)
+        assert fit.high is not None
+        hits += fit.low <= 800 <= fit.high
     assert hits >= 0.9 * 300

@@ -23,18 +23,18 @@ def after(ratio: float, steps: int, start: Correction | None = None) -> Correcti
 @pytest.mark.parametrize("ratio", [0.67, 0.91, 1.04, 1.34])
 def test_factor_approaches_the_measured_ratio(ratio: float) -> None:
     """Ratios of the paper's figure 10."""
-    found = after(ratio, 60)
-    assert found.ratio == pytest.approx(ratio, rel=1e-4)
-    assert found.factor == pytest.approx(ratio, rel=PARAMS.step * 1.05)
-    assert found.clamped is Clamped.NO
+    factor = after(ratio, 60)
+    assert factor.ratio == pytest.approx(ratio, rel=1e-4)
+    assert factor.factor == pytest.approx(ratio, rel=PARAMS.step * 1.05)
+    assert factor.clamped is Clamped.NO
 
 
 @pytest.mark.parametrize(("ratio", "end", "mark"), [(0.1, 0.5, "low"), (9.0, 2.0, "high")])
 def test_factor_is_clamped_and_says_so(ratio: float, end: float, mark: str) -> None:
-    found = after(ratio, 60)
-    assert found.factor == pytest.approx(end, rel=PARAMS.step * 1.05)
-    assert found.clamped == mark
-    assert after(1.0, 1, found).clamped is Clamped.NO
+    factor = after(ratio, 60)
+    assert factor.factor == pytest.approx(end, rel=PARAMS.step * 1.05)
+    assert factor.clamped == mark
+    assert after(1.0, 1, factor).clamped is Clamped.NO
 
 
 def test_factor_rests_while_the_ratio_only_trembles() -> None:
@@ -56,8 +56,8 @@ def test_nothing_is_learned_of_an_idle_broker(measured: float, predicted: float)
 def test_limits_moved_inwards_hold_at_once() -> None:
     narrow = CorrectionParams(low=0.9, high=1.1)
     now = Correction(ratio=1.8, factor=1.8)
-    found = correct(now, measured=50, predicted=50, capacity=100, params=narrow)
-    assert found.factor <= 1.1
+    factor = correct(now, measured=50, predicted=50, capacity=100, params=narrow)
+    assert factor.factor <= 1.1
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e6)), max_size=30))
@@ -81,5 +81,5 @@ def test_bound_is_transactions_in_flight_over_the_latency() -> None:
 
 @pytest.mark.parametrize(("producers", "batch", "ack"), [(0, 1, 1), (1, 0, 1), (1, 1, 0)])
 def test_nothing_known_bounds_nothing(producers: int, batch: float, ack: float) -> None:
-    found = rate_bound(producers=producers, messages_per_transaction=batch, ack_s=ack)
-    assert found is None
+    bound = rate_bound(producers=producers, messages_per_transaction=batch, ack_s=ack)
+    assert bound is None

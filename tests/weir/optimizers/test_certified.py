@@ -156,14 +156,14 @@ def test_cutting_planes_meet_the_bound_of_linear_utilities() -> None:
 
 
 def test_first_iteration_has_an_answer_and_stop_is_asked_at_each() -> None:
-    asked = []
+    questions = []
     result = certified.solve(
         instance(30, 2),
         certified.Params(),
-        stop=lambda progress: bool(asked.append(progress)) or progress.iteration >= 3,
+        stop=lambda progress: bool(questions.append(progress)) or progress.iteration >= 3,
         seed=0,
     )
-    assert [progress.iteration for progress in asked] == [1, 2, 3]
+    assert [progress.iteration for progress in questions] == [1, 2, 3]
     assert result.status == "time_limit"
     assert result.trace[0] > 0
     assert result.iterations == 3
@@ -273,7 +273,7 @@ def test_answer_of_a_flow_is_the_greatest_on_a_fine_grid(entries: dict, price: f
     arrays = to_arrays(problem)
     whole = layout(arrays)
     prices = np.array([price])
-    found = answer(whole, blocks(1).start, prices)
+    greatest = answer(whole, blocks(1).start, prices)
     flow = problem.flows[0]
     own = price * flow.node_costs["n"]["cpu"]
 
@@ -285,9 +285,9 @@ def test_answer_of_a_flow_is_the_greatest_on_a_fine_grid(entries: dict, price: f
         return np.asarray(total)
 
     grid = np.linspace(flow.rate_min, flow.rate_max, 3001)
-    tolerance = 1e-9 * max(1.0, abs(found.sizes[0]))
-    assert found.values[0] >= value(grid).max() - tolerance
-    assert abs(value(found.rates)[0] - found.values[0]) <= tolerance
+    tolerance = 1e-9 * max(1.0, abs(greatest.sizes[0]))
+    assert greatest.values[0] >= value(grid).max() - tolerance
+    assert abs(value(greatest.rates)[0] - greatest.values[0]) <= tolerance
 
 
 @settings(max_examples=100, deadline=None)
@@ -332,7 +332,7 @@ def test_parts_of_a_layout_give_the_bits_of_the_whole() -> None:
     for first, last in ((0, 1), (1, 3), (3, len(starts) - 1)):
         own = part(whole, int(starts[first]), int(starts[last]))
         pieces.append(answer(own, starts[first : last + 1] - starts[first], prices))
-    found = combined(
+    together = combined(
         np.concatenate([piece.values for piece in pieces]),
         np.concatenate([piece.sizes for piece in pieces]),
         np.concatenate([piece.loads for piece in pieces]),
@@ -340,8 +340,8 @@ def test_parts_of_a_layout_give_the_bits_of_the_whole() -> None:
         capacity,
         largest_flow(whole),
     )
-    assert found.bound == expected.bound
-    assert np.array_equal(found.loads, expected.loads)
+    assert together.bound == expected.bound
+    assert np.array_equal(together.loads, expected.loads)
     assert np.array_equal(np.concatenate([piece.rates for piece in pieces]), local.rates)
 
 
@@ -370,6 +370,6 @@ print(sorted(compiled() - before))
 
 def test_nothing_is_left_to_compile_after_the_warm_up() -> None:
     """In a process of its own, for in this one other tests have compiled things."""
-    asked = [sys.executable, "-c", LEFT_TO_COMPILE, str(FOLDER / "power-0.5.json")]
-    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", LEFT_TO_COMPILE, str(FOLDER / "power-0.5.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -105,7 +105,7 @@ def convex_optimum(problem: Problem) -> float:
             / scale
         )
 
-    found = minimize(
+    optimum = minimize(
         loss,
         np.full(len(classes), 10.0),
         jac=slope,
@@ -114,8 +114,8 @@ def convex_optimum(problem: Problem) -> float:
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-13},
     )
-    assert (matrix @ found.x).max() <= 1 + 1e-6
-    return float(-found.fun * scale)
+    assert (matrix @ optimum.x).max() <= 1 + 1e-6
+    return float(-optimum.fun * scale)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])

@@ -81,15 +81,15 @@ def by_highs(problem: Problem) -> float:
         for k in range(kinds):
             matrix[arrays.class_node[j] * kinds + k, j] = work[j, k]
     room = (arrays.node_capacity - arrays.flow_loads(rates)).reshape(-1)
-    found = optimize.milp(
+    optimum = optimize.milp(
         -arrays.worth(rates),
         constraints=optimize.LinearConstraint(matrix, ub=room),
         integrality=np.ones(len(work)),
         bounds=optimize.Bounds(0, arrays.population_max),
         options={"mip_rel_gap": 0.0},
     )
-    assert found.success
-    return -float(found.fun)
+    assert optimum.success
+    return -float(optimum.fun)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -149,13 +149,13 @@ def linear_network(seed: int) -> Problem:
 def linear_optimum(problem: Problem) -> float:
     costs = [[f.link_costs.get(link.id, 0.0) for f in problem.flows] for link in problem.links]
     worth = [c.population_max * c.utility.scale for c in problem.classes]
-    found = linprog(
+    optimum = linprog(
         -np.array(worth),
         A_ub=np.array(costs),
         b_ub=[link.capacity for link in problem.links],
         bounds=(1, 1000),
     )
-    return float(-found.fun)
+    return float(-optimum.fun)
 
 
 def test_linear_utilities_defeat_the_rate_step_and_averaging_helps() -> None:

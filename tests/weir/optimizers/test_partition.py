@@ -59,11 +59,11 @@ def test_any_cut_gives_the_bits_of_the_dual_and_the_consumers_of_the_nodes(
     cut.descend(with_primal=True)
     assert cut.bound == local(prices).bound
     assert cut.primal.asked is not None
-    asked = cut.primal.asked
+    question = cut.primal.asked
     admitted = np.empty(len(cut.order))
-    for at, found in zip(cut.class_at, cut.parts.populations(asked), strict=True):
-        admitted[at] = found
-    assert np.array_equal(admitted, whole.primal._admitted(asked.rates, prices).populations)
+    for at, chosen in zip(cut.class_at, cut.parts.populations(question), strict=True):
+        admitted[at] = chosen
+    assert np.array_equal(admitted, whole.primal._admitted(question.rates, prices).populations)
     # what was summed up per pair is what the classes come to, and it fits
     assert cut.best is not None
     populations = cut.populations(cut.best)
@@ -107,16 +107,16 @@ def test_thousands_of_flows_in_parts_come_to_the_same_answer() -> None:
 def test_dual_of_the_parts_has_the_bits_of_the_whole() -> None:
     arrays = to_arrays(problem_from_json(workload(20_000)))
     prices = np.linspace(0.01, 0.05, len(capacities(arrays)))
-    found = []
+    duals = []
     for parts in (1, 2, 7):
         search = cut_search(arrays, blocks(len(arrays.flow_ids)), parts)
         search.steps.prices = prices.copy()
         search.descend(with_primal=False)
-        found.append((search.bound, search.steps.prices.tobytes()))
+        duals.append((search.bound, search.steps.prices.tobytes()))
     whole = Search(arrays, None, 2)
     whole.steps.prices = prices.copy()
     whole.descend(with_primal=False)
-    assert set(found) == {(whole.bound, whole.steps.prices.tobytes())}
+    assert set(duals) == {(whole.bound, whole.steps.prices.tobytes())}
 
 
 @given(st.lists(st.integers(1, 50), max_size=30), st.integers(1, 8))

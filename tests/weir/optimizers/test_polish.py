@@ -33,8 +33,8 @@ TINY = [seed for seed in range(60) if not why_infeasible(to_arrays(tiny_problem(
 
 
 def after(questions: int) -> Callable[[], bool]:
-    asked = itertools.count(1)
-    return lambda: next(asked) > questions
+    count = itertools.count(1)
+    return lambda: next(count) > questions
 
 
 def from_nothing(arrays: Arrays, *, questions: int, seed: int = 0) -> Polished:
@@ -54,10 +54,10 @@ def from_nothing(arrays: Arrays, *, questions: int, seed: int = 0) -> Polished:
 def from_lrgp(problem: Problem, *, questions: int) -> tuple[Arrays, float, Polished]:
     """Polish what LRGP finds in 25 iterations; its utility and ours."""
     arrays = to_arrays(problem)
-    found = lrgp.solve(problem, lrgp.Params(max_iterations=25), stop=never, seed=0)
-    rates = np.array([found.rates[name] for name in arrays.flow_ids])
-    populations = np.array([float(found.populations[name]) for name in arrays.class_ids])
-    prices = [[found.node_prices[b][k] for k in arrays.resources] for b in arrays.node_ids]
+    solution = lrgp.solve(problem, lrgp.Params(max_iterations=25), stop=never, seed=0)
+    rates = np.array([solution.rates[name] for name in arrays.flow_ids])
+    populations = np.array([float(solution.populations[name]) for name in arrays.class_ids])
+    prices = [[solution.node_prices[b][k] for k in arrays.resources] for b in arrays.node_ids]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         better = polished(
@@ -65,7 +65,7 @@ def from_lrgp(problem: Problem, *, questions: int) -> tuple[Arrays, float, Polis
             rates,
             populations,
             node_prices=np.array(prices).reshape(arrays.node_capacity.shape),
-            link_prices=np.array([found.link_prices[name] for name in arrays.link_ids]),
+            link_prices=np.array([solution.link_prices[name] for name in arrays.link_ids]),
             upper_bound=None,
             stop=after(questions),
             seed=0,

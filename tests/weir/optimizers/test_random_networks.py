@@ -121,26 +121,26 @@ def assert_feasible_exactly(entries: dict[str, Any], result: Result) -> None:
 
 
 def answers(problem: Problem) -> dict[str, Result]:
-    found = {}
+    by_method = {}
     for name, module in methods().items():
         quick = {"steps": 20_000} if name == "annealing" else {}
         stop = after_iterations(60) if name == "certified" else never
-        found[name] = module.solve(problem, module.Params(**quick), stop=stop, seed=0)
-    return found
+        by_method[name] = module.solve(problem, module.Params(**quick), stop=stop, seed=0)
+    return by_method
 
 
 @pytest.mark.parametrize("seed", range(effort(24, 200)))
 def test_every_method_against_the_bound(seed: int) -> None:
     entries = network(seed)
-    found = answers(problem_from_dict(entries))
-    if found["certified"].status == "infeasible":
-        assert {result.status for result in found.values()} == {"infeasible"}
+    by_method = answers(problem_from_dict(entries))
+    if by_method["certified"].status == "infeasible":
+        assert {result.status for result in by_method.values()} == {"infeasible"}
         return
-    for result in found.values():
+    for result in by_method.values():
         assert_feasible_exactly(entries, result)
-    bound = found["certified"].upper_bound
+    bound = by_method["certified"].upper_bound
     assert bound is not None
-    assert max(result.utility for result in found.values()) <= bound * (1 + ROUNDING)
-    lrgp = found["lrgp"]
-    assert lrgp.utility >= found["greedy"].utility * (1 - ROUNDING)
+    assert max(result.utility for result in by_method.values()) <= bound * (1 + ROUNDING)
+    lrgp = by_method["lrgp"]
+    assert lrgp.utility >= by_method["greedy"].utility * (1 - ROUNDING)
     assert lrgp.status == "not_converged" or lrgp.utility >= LEAST * bound

@@ -42,12 +42,12 @@ def test_no_other_rate_earns_more(problem: Problem, data: st.DataObject) -> None
         ours = profit(problem, flow_id, populations, prices[index], rates[index])
         others = [low, high, *np.linspace(low, high, 7)]
         if high > low:
-            found = minimize_scalar(
+            optimum = minimize_scalar(
                 lambda rate: -profit(problem, flow_id, populations, prices[index], rate),  # noqa: B023
                 bounds=(low, high),
                 method="bounded",
             )
-            others.append(found.x)
+            others.append(optimum.x)
         for rate in others:
             theirs = profit(problem, flow_id, populations, prices[index], rate)
             assert ours >= theirs - 1e-9 * (abs(theirs) + prices[index] * high + 1)

@@ -108,11 +108,11 @@ def best_of_every_choice(problem: Problem) -> float | None:
         [one for size in range(len(nodes) + 1) for one in itertools.combinations(nodes, size)]
         for nodes in hosts.values()
     ]
-    found = 0.0
+    best = 0.0
     for choice in itertools.product(*subsets):
         fixed = served(problem, dict(zip(hosts, choice, strict=True)))
-        found = max(found, solve("certified", fixed).utility)
-    return found
+        best = max(best, solve("certified", fixed).utility)
+    return best
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -134,18 +134,18 @@ def test_the_answer_for_a_path_nobody_uses_is_proven() -> None:
 @pytest.mark.parametrize("seed", range(effort(13, 100)))
 def test_no_method_beats_the_bound_nor_the_bound_any_choice(seed: int) -> None:
     problem = problem_from_dict(routed(seed))
-    found = {name: solve(name, problem) for name in NAMES}
-    for result in found.values():
+    by_method = {name: solve(name, problem) for name in NAMES}
+    for result in by_method.values():
         assert result.status != "infeasible"
         assert_feasible(problem, result)
         assert len(result.trace) == result.iterations
-    bound = found["certified"].upper_bound
+    bound = by_method["certified"].upper_bound
     assert bound is not None
-    assert max(result.utility for result in found.values()) <= bound * (1 + ROUNDING)
+    assert max(result.utility for result in by_method.values()) <= bound * (1 + ROUNDING)
     best = best_of_every_choice(problem)
     if best is not None:
         assert best <= bound * (1 + ROUNDING)
-        assert found["certified"].utility >= best * (1 - 1e-6)
+        assert by_method["certified"].utility >= best * (1 - 1e-6)
 
 
 def test_a_bound_holds_without_the_enumeration_of_choices() -> None:

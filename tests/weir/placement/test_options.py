@@ -56,10 +56,10 @@ def places_of(problem_: PlacementProblem, answer: dict[str, Any]) -> Any:
 
 
 def test_few_brokers_wait_for_processing_and_many_for_tokens() -> None:
-    found = [each for each in options(topic(bucket=48)) if each.fits]
-    processing = [each.whole.processing_p99_s or 0.0 for each in found]
-    penalty = [each.whole.penalty_s or 0.0 for each in found]
-    assert [len(each.brokers) for each in found] == [2, 3, 4]
+    fitting = [each for each in options(topic(bucket=48)) if each.fits]
+    processing = [each.whole.processing_p99_s or 0.0 for each in fitting]
+    penalty = [each.whole.penalty_s or 0.0 for each in fitting]
+    assert [len(each.brokers) for each in fitting] == [2, 3, 4]
     assert processing == sorted(processing, reverse=True)
     assert penalty == sorted(penalty)
 
@@ -80,18 +80,18 @@ def test_numbers_of_brokers_without_room_are_named_and_cost_nothing() -> None:
 
 
 def test_the_fewest_that_keep_the_objective_are_taken_else_the_shortest_wait() -> None:
-    found = options(topic(bucket=48))
-    waits = {len(each.brokers): each.whole.p99_s for each in found}
+    choices = options(topic(bucket=48))
+    waits = {len(each.brokers): each.whole.p99_s for each in choices}
     middle = sorted(wait for wait in waits.values() if wait is not None)[1]
     for slo in (middle, 10.0, 1e-9):
-        taken = best(found, Objectives(p99_s=slo))
+        taken = best(choices, Objectives(p99_s=slo))
         keeping = [count for count, wait in waits.items() if wait is not None and wait <= slo]
         assert taken is not None
         if keeping:
             assert len(taken.brokers) == min(keeping)
         else:
             assert taken.whole.p99_s == min(wait for wait in waits.values() if wait is not None)
-    plain_choice = best(found, Objectives())
+    plain_choice = best(choices, Objectives())
     assert plain_choice is not None
     assert len(plain_choice.brokers) == 2
     assert best(options(problem([9.0], [1.0])), Objectives(p99_s=1.0)) is None
@@ -146,15 +146,15 @@ def test_both_objectives_must_be_kept() -> None:
 
 
 def test_where_no_number_keeps_both_the_one_nearest_to_them_is_taken() -> None:
-    found = [each for each in options(topic(bucket=48)) if each.fits]
-    percentiles = {each.whole.p99_s or 0.0: each for each in found}
-    means = {each.whole.mean_s or 0.0: each for each in found}
+    fitting = [each for each in options(topic(bucket=48)) if each.fits]
+    percentiles = {each.whole.p99_s or 0.0: each for each in fitting}
+    means = {each.whole.mean_s or 0.0: each for each in fitting}
     least_p99, least_mean = percentiles[min(percentiles)], means[min(means)]
     assert least_p99 is not least_mean, "otherwise this shows nothing"
     tight, loose = 1e-9, 1.0
-    assert best(found, Objectives(p99_s=tight, mean_s=loose)) is least_p99
-    assert best(found, Objectives(p99_s=loose, mean_s=tight)) is least_mean
-    assert best(found, Objectives(mean_s=tight)) is least_mean
+    assert best(fitting, Objectives(p99_s=tight, mean_s=loose)) is least_p99
+    assert best(fitting, Objectives(p99_s=loose, mean_s=tight)) is least_mean
+    assert best(fitting, Objectives(mean_s=tight)) is least_mean
 
 
 def test_the_mean_of_the_whole_of_each_broker_and_of_today() -> None:
@@ -185,9 +185,9 @@ def test_the_free_bucket_frees_every_broker_and_a_smaller_one_does_not() -> None
 
 
 def test_the_free_bucket_of_equal_parts_is_b0_for_each() -> None:
-    found = options(problem([100.0] * 40, [3_000.0] * 4))
+    choices = options(problem([100.0] * 40, [3_000.0] * 4))
     b0 = smallest_free_size(PoissonWork(1 / 1.1), 0.99)
-    for each in found:
+    for each in choices:
         if each.fits and 40 % len(each.brokers) == 0:
             assert each.free_bucket == pytest.approx(len(each.brokers) * b0)
 
@@ -233,7 +233,7 @@ def test_as_many_stay_as_any_exchange_of_equal_publishers_leaves(case: dict[str,
         pinned=pinned,
     )
     given_ = replace(base, publishers=publishers)
-    found = with_fewest_moves(given_, places)
+    moved = with_fewest_moves(given_, places)
 
     kinds = list(zip(case["groups"], case["rates"], strict=True))
     free = [at for at in range(5) if pinned[at] == NOWHERE and places[at] != NOWHERE]
@@ -247,11 +247,11 @@ def test_as_many_stay_as_any_exchange_of_equal_publishers_leaves(case: dict[str,
             swapped = places.copy()
             swapped[list(order)] = places[free]
             most = max(most, stays(np.where(swapped == NOWHERE, -2, swapped)))
-    assert stays(np.where(found == NOWHERE, -2, found)) == most
+    assert stays(np.where(moved == NOWHERE, -2, moved)) == most
     for kind in set(kinds):
         alike = [at for at in range(5) if kinds[at] == kind]
-        assert sorted(found[alike]) == sorted(places[alike])
-    assert (found[pinned != NOWHERE] == places[pinned != NOWHERE]).all()
+        assert sorted(moved[alike]) == sorted(places[alike])
+    assert (moved[pinned != NOWHERE] == places[pinned != NOWHERE]).all()
 
 
 def test_nobody_moves_while_today_keeps_the_objective() -> None:

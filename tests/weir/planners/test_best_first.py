@@ -124,12 +124,12 @@ def test_ends_when_told_to() -> None:
     problem = paper_workload(brokers=40, seed=1)
     with pytest.raises(NoPlan, match="nothing proves"):
         planned(problem, stop=lambda progress: True)
-    asked = 0
+    questions = 0
 
     def later(progress: PlanProgress) -> bool:
-        nonlocal asked
-        asked += progress.actions is not None
-        return asked > 3
+        nonlocal questions
+        questions += progress.actions is not None
+        return questions > 3
 
     assert planned(problem, stop=later).status == "time_limit"
 

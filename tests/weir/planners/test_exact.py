@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 
 
 def solved(made: Transformation, objective: Objective = "actions") -> TransformationPlan:
-    found = exact.plan(made, exact.Params(), objective=objective, stop=lambda _: False, seed=0)
-    if found.status != "infeasible":
-        assert found.cost == check(made, found.steps)
-    return found
+    plan = exact.plan(made, exact.Params(), objective=objective, stop=lambda _: False, seed=0)
+    if plan.status != "infeasible":
+        assert plan.cost == check(made, plan.steps)
+    return plan
 
 
 @pytest.mark.parametrize("brokers", [2, 3, 4])
 def test_fewest_actions_and_steps_of_every_pair_of_small_trees(brokers: int) -> None:
     for goal in shapes(brokers):
         for tree in trees(brokers):
-            found = solved(between(tree, goal))
-            assert found.status == "optimal"
-            assert found.actions == found.lower_bound_actions == distances(goal, brokers)[tree]
+            plan = solved(between(tree, goal))
+            assert plan.status == "optimal"
+            assert plan.actions == plan.lower_bound_actions == distances(goal, brokers)[tree]
             for parallel in ("broker-disjoint", "paper"):
                 made = between(tree, goal, Options(parallel=parallel))
                 steps = solved(made, "steps")
@@ -65,7 +65,7 @@ def test_fewest_actions_and_steps_of_sampled_trees(brokers: int, sample: int) ->
 @pytest.mark.parametrize("limit", [2, 3])
 def test_a_maximum_degree_is_kept_or_proven_impossible(limit: int) -> None:
     """Some pairs of trees of five brokers cannot be turned into one another under a limit."""
-    found = 0
+    impossible = 0
     for goal in shapes(5):
         reachable = distances(goal, 5, limit)
         for tree in trees(5):
@@ -78,8 +78,8 @@ def test_a_maximum_degree_is_kept_or_proven_impossible(limit: int) -> None:
             else:
                 assert answer.status == "infeasible"
                 assert "every tree that can be reached" in answer.reason
-                found += 1
-    assert found > 0
+                impossible += 1
+    assert impossible > 0
 
 
 def cheapest_by_dijkstra(made: Transformation) -> float:
@@ -123,11 +123,11 @@ def test_the_least_price_with_every_option_is_that_of_dijkstra(seed: int) -> Non
         links={link: rng.random() for link in made.goal if rng.random() < 0.5},
     )
     made = replace(made, options=replace(made.options, action_costs=costs))
-    found = solved(made)
+    plan = solved(made)
     best = cheapest_by_dijkstra(made)
-    assert found.cost == pytest.approx(best)
+    assert plan.cost == pytest.approx(best)
     assert lower_bounds(made).cost <= best + 1e-9
-    assert found.status == "optimal"
+    assert plan.status == "optimal"
 
 
 @settings(max_examples=20, deadline=None)
@@ -137,9 +137,9 @@ def test_fewest_steps_with_brokers_that_come_and_go_are_above_the_bound(seed: in
     made = problem(rng, churn=True, parallel=rng.choice(("broker-disjoint", "paper")))
     if len(made.brokers) > 6:
         return
-    found = solved(made, "steps")
-    assert found.status == "optimal"
-    assert lower_bounds(made).steps <= len(found.steps)
+    plan = solved(made, "steps")
+    assert plan.status == "optimal"
+    assert lower_bounds(made).steps <= len(plan.steps)
 
 
 def test_a_composite_takes_the_place_of_a_walk_where_it_is_cheaper() -> None:
@@ -147,8 +147,8 @@ def test_a_composite_takes_the_place_of_a_walk_where_it_is_cheaper() -> None:
     assert solved(way).actions == 5
     for price, actions in ((4.0, 1), (6.0, 5)):
         costs = ActionCosts(move=price)
-        found = solved(replace(way, options=Options(action_costs=costs)))
-        assert (found.actions, found.cost) == (actions, min(price, 5.0))
+        plan = solved(replace(way, options=Options(action_costs=costs)))
+        assert (plan.actions, plan.cost) == (actions, min(price, 5.0))
 
 
 @pytest.mark.parametrize("max_degree", [None, 3])
@@ -160,34 +160,34 @@ def test_the_compiled_search_agrees_with_the_plain_one(max_degree: int | None) -
         made = replace(made, options=Options(max_degree=max_degree, frozen_brokers=frozen))
         assert fits(made)
         plain = cheapest(made, stop=lambda _: False, below=30)
-        found = fewest_slides(made, stop=lambda *_: False, below=30, most_states=1 << 20)
-        assert (found.moves is None) == (plain.moves is None)
-        assert found.bound == min(plain.bound, 30)
-        if found.moves is not None:
-            assert len(found.moves) == plain.bound
-            check(made, pack(made, found.moves))
+        fewest = fewest_slides(made, stop=lambda *_: False, below=30, most_states=1 << 20)
+        assert (fewest.moves is None) == (plain.moves is None)
+        assert fewest.bound == min(plain.bound, 30)
+        if fewest.moves is not None:
+            assert len(fewest.moves) == plain.bound
+            check(made, pack(made, fewest.moves))
 
 
 def test_forty_brokers_are_proven() -> None:
     """Where brute force is far out of reach."""
     made = paper_workload(brokers=40, max_degree=5, balanced=True, seed=2)
-    found = solved(made)
-    assert found.status == "optimal"
-    assert found.actions == found.lower_bound_actions > 3 * len(made.missing)
+    plan = solved(made)
+    assert plan.status == "optimal"
+    assert plan.actions == plan.lower_bound_actions > 3 * len(made.missing)
 
 
 def test_a_search_that_runs_out_of_room_says_what_it_proved() -> None:
     made = paper_workload(brokers=40, max_degree=5, balanced=False, seed=1)
-    found = fewest_slides(made, stop=lambda *_: False, below=60, most_states=1 << 12)
-    assert found.moves is None
-    assert lower_bounds(made).actions <= found.bound < 60
+    fewest = fewest_slides(made, stop=lambda *_: False, below=60, most_states=1 << 12)
+    assert fewest.moves is None
+    assert lower_bounds(made).actions <= fewest.bound < 60
 
 
 def test_stopped_it_says_what_it_knows_and_never_infeasible() -> None:
     made = paper_workload(brokers=40, seed=1)
-    found = exact.plan(made, exact.Params(), objective="actions", stop=lambda _: True, seed=0)
-    assert found.status == "time_limit"
-    assert lower_bounds(made).actions <= found.lower_bound_actions < found.actions
+    plan = exact.plan(made, exact.Params(), objective="actions", stop=lambda _: True, seed=0)
+    assert plan.status == "time_limit"
+    assert lower_bounds(made).actions <= plan.lower_bound_actions < plan.actions
 
 
 def test_stopped_without_a_plan_is_no_proof() -> None:

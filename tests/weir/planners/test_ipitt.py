@@ -131,15 +131,15 @@ def test_solvers_agree_and_smaller_sets_are_never_better(seed: int, parallel: Pa
     problem = paper_workload(
         brokers=12, seed=seed, change_ratio=0.3, options=Options(parallel=parallel)
     )
-    found = {
+    plans = {
         (action_set, solver): planned(problem, "steps", action_set=action_set, solver=solver)
         for action_set in ACTION_SETS
         for solver in SOLVERS
     }
     for action_set in ACTION_SETS:
-        one, other = found[action_set, "cp_sat"], found[action_set, "highs"]
+        one, other = plans[action_set, "cp_sat"], plans[action_set, "highs"]
         assert (len(one.steps), one.actions) == (len(other.steps), other.actions)
-        best = found["N", "cp_sat"]
+        best = plans["N", "cp_sat"]
         assert (len(one.steps), one.actions) >= (len(best.steps), best.actions)
         assert one.lower_bound_steps <= len(best.steps)
         assert one.lower_bound_actions <= best.actions
@@ -250,10 +250,10 @@ def test_ends_when_told_to_and_says_what_it_knows() -> None:
     problem = paper_workload(brokers=40, seed=1)
     with pytest.raises(NoPlan, match="nothing proves"):
         ipitt.plan(problem, ipitt.Params(), objective="actions", stop=lambda p: True, seed=0)
-    asked: list[PlanProgress] = []
+    questions: list[PlanProgress] = []
 
     def enough(progress: PlanProgress) -> bool:
-        asked.append(progress)
+        questions.append(progress)
         return progress.actions is not None
 
     plan = ipitt.plan(
@@ -264,7 +264,7 @@ def test_ends_when_told_to_and_says_what_it_knows() -> None:
         seed=0,
     )
     assert plan.status in ("time_limit", "optimal")
-    assert asked[-1].actions == plan.actions
+    assert questions[-1].actions == plan.actions
     assert plan.lower_bound_actions <= plan.actions
 
 

@@ -107,8 +107,8 @@ def test_the_same_seed_and_questions_give_the_same_plan() -> None:
 
 def test_more_rounds_are_never_worse() -> None:
     made = paper_workload(brokers=40, seed=2)
-    found = [len(improved(made, rounds=rounds)) for rounds in (1, 3, 5)]
-    assert found == sorted(found, reverse=True)
+    counts = [len(improved(made, rounds=rounds)) for rounds in (1, 3, 5)]
+    assert counts == sorted(counts, reverse=True)
 
 
 def test_stops_at_once_with_a_valid_plan() -> None:
@@ -119,15 +119,15 @@ def test_stops_at_once_with_a_valid_plan() -> None:
 
 def test_asks_often_whether_to_stop() -> None:
     """Within a round, too: a wide round of a large overlay takes seconds."""
-    asked: list[PlanProgress] = []
+    questions: list[PlanProgress] = []
 
     def stop(progress: PlanProgress) -> bool:
-        asked.append(progress)
+        questions.append(progress)
         return progress.round >= 4
 
     made = paper_workload(brokers=100, seed=1)
     improve_steps(made, direct(made), stop=stop, seed=0)
-    rounds = [progress.round for progress in asked]
+    rounds = [progress.round for progress in questions]
     assert rounds.count(3) > 10
 
 
@@ -160,16 +160,16 @@ def test_frozen_brokers_take_no_part() -> None:
 
 def test_ways_are_those_of_the_tree() -> None:
     made = paper_workload(brokers=40, seed=6)
-    found = ways(made)
+    known = ways(made)
     tree = neighbours(made.initial)
-    links = [edge(found.names[a], found.names[b]) for a, b in found.ends.tolist()]
-    assert set(links[: len(found.length)]) == made.initial - made.goal
+    links = [edge(known.names[a], known.names[b]) for a, b in known.ends.tolist()]
+    assert set(links[: len(known.length)]) == made.initial - made.goal
     for g, (a, b) in enumerate(sorted(made.missing)):
         crossed = {
-            link for link, row in zip(links, found.rows, strict=True) if int(row[0]) >> g & 1
+            link for link, row in zip(links, known.rows, strict=True) if int(row[0]) >> g & 1
         }
         assert crossed == {edge(u, v) for u, v in pairwise(path(tree, a, b))}
-        assert found.length[g] == len(crossed)
+        assert known.length[g] == len(crossed)
 
 
 @settings(max_examples=30, deadline=None)
@@ -178,20 +178,20 @@ def test_a_slide_changes_the_ways_as_it_changes_the_tree(seed: int) -> None:
     """Bits against paths looked up in the tree, after each slide of a plan."""
     rng = random.Random(seed)
     made = problem(rng, churn=False, parallel="paper")
-    found, tree = ways(made), neighbours(made.initial, made.initial_brokers)
-    arrays = (found.ends, found.rows, found.length, np.zeros(len(found.length), bool), found.room)
+    known, tree = ways(made), neighbours(made.initial, made.initial_brokers)
+    arrays = (known.ends, known.rows, known.length, np.zeros(len(known.length), bool), known.room)
     state = State(*(array.copy() for array in arrays))
     bundle = np.ones(len(state.length) + 4)
     loads = survey(state, bundle)
     for move in direct(made):
-        i, j, k = (found.names.index(str(b)) for b in (move.broker, move.source, move.to))
+        i, j, k = (known.names.index(str(b)) for b in (move.broker, move.source, move.to))
         links = [{a, b} for a, b in state.ends.tolist()]
         if {j, k} not in links:
             return  # along a link that no way crosses: kept out of the arrays
         slide = np.array([links.index({i, j}), i, j, k, links.index({j, k})], np.int32)
         is_made = carry_out(state, loads, slide, bundle)
         apply(tree, move)
-        assert is_made == (edge(found.names[i], found.names[k]) in made.missing)
+        assert is_made == (edge(known.names[i], known.names[k]) in made.missing)
     for g, (a, b) in enumerate(sorted(made.missing)):
         assert state.length[g] == len(path(tree, a, b)) - 1
 
@@ -254,9 +254,9 @@ def test_annealing_makes_busy_brokers_less_busy() -> None:
     start = pack(made, direct(made))
     annealing = Annealing(reduced(made), seed=1)
     assert annealing.begin(start)
-    found = annealing.round(lambda: False)
-    assert found is not None
-    shorter = pack(made, found)
+    slides = annealing.round(lambda: False)
+    assert slides is not None
+    shorter = pack(made, slides)
     check(made, shorter)
     assert len(shorter) == annealing.steps < len(start)
     assert _busiest(shorter) < _busiest(start)

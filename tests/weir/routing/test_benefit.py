@@ -125,8 +125,8 @@ def test_exchange_as_slides_ends_with_the_link_wanted(brokers, seed):
 def side_of(tree, start):
     reached, grown = {start}, True
     while grown:
-        found = reached | {other for name in reached for other in tree[name]}
-        grown, reached = found != reached, found
+        side = reached | {other for name in reached for other in tree[name]}
+        grown, reached = side != reached, side
     return reached
 
 

@@ -20,8 +20,8 @@ quick = settings(max_examples=40, deadline=None)
 @quick
 @given(problems())
 def test_links_carry_what_the_paths_of_publications_say(p):
-    found, told = loads(p, p.today), link_messages(p, p.today)
-    for (a, b), rate in found.directions.items():
+    carried, told = loads(p, p.today), link_messages(p, p.today)
+    for (a, b), rate in carried.directions.items():
         assert rate == pytest.approx(told.get((a, b), 0.0), abs=1e-9)
     assert routing(p, p.today).link_messages_per_s == pytest.approx(sum(told.values()), abs=1e-9)
 
@@ -29,8 +29,8 @@ def test_links_carry_what_the_paths_of_publications_say(p):
 @quick
 @given(problems())
 def test_brokers_take_in_what_their_links_bring(p):
-    found, told = loads(p, p.today), link_messages(p, p.today)
-    for name, load in found.brokers.items():
+    carried, told = loads(p, p.today), link_messages(p, p.today)
+    for name, load in carried.brokers.items():
         into = sum(rate for (_, to), rate in told.items() if to == name)
         wanted = sum(
             rate
@@ -48,17 +48,17 @@ def test_brokers_take_in_what_their_links_bring(p):
 @quick
 @given(problems())
 def test_cost_is_links_latency_and_overload_by_their_weights(p):
-    found, told = loads(p, p.today), routing(p, p.today)
+    carried, told = loads(p, p.today), routing(p, p.today)
     capacity = {site.broker: site.capacity_per_s for site in p.brokers}
     over = sum(
         max(0.0, load.handled - capacity[name])
-        for name, load in found.brokers.items()
+        for name, load in carried.brokers.items()
         if capacity[name] is not None
     )
     options = {(link.a, link.b): link for link in p.links}
     over += sum(
         max(0.0, rate - options[pair].capacity_per_s)
-        for pair, rate in found.links.items()
+        for pair, rate in carried.links.items()
         if pair in options and options[pair].capacity_per_s is not None
     )
     assert told.overload_per_s == pytest.approx(over, abs=1e-9)
@@ -66,7 +66,7 @@ def test_cost_is_links_latency_and_overload_by_their_weights(p):
     assert told.cost_per_s == pytest.approx(expected, abs=1e-9)
     assert set(told.overloaded) == {
         name
-        for name, load in found.brokers.items()
+        for name, load in carried.brokers.items()
         if capacity[name] is not None and load.handled > capacity[name] * (1 + 1e-9)
     }
 
@@ -94,7 +94,7 @@ def test_best_exchange_is_the_best_of_all(p):
     tree = Tree(traffic, pairs, p.weights.per_overload, edge_rows(p.today, traffic.number))
     n = len(p.names)
     for v in range(1, n):
-        found = []
+        changes = []
         free = pairs.most - tree.degree
         free[[v, tree.parent[v]]] += 1
         for x in range(n):
@@ -104,9 +104,11 @@ def test_best_exchange_is_the_best_of_all(p):
                     continue
                 if {x, y} == {v, int(tree.parent[v])} or not spans(rows, n):
                     continue
-                found.append(Tree(traffic, pairs, p.weights.per_overload, rows).cost - tree.cost)
+                changes.append(Tree(traffic, pairs, p.weights.per_overload, rows).cost - tree.cost)
         change = tree.best_exchange(v)[2]
-        assert change == pytest.approx(min(found), abs=1e-6) if found else change == float("inf")
+        assert (
+            change == pytest.approx(min(changes), abs=1e-6) if changes else change == float("inf")
+        )
 
 
 def spans(rows, n):
@@ -121,10 +123,10 @@ def test_topic_is_carried_once_over_each_link():
     star = frozenset({("b000", "b001"), ("b000", "b002"), ("b000", "b003")})
     (topic,) = evaluation_topics({"b001": 10.0}, {"b002": 10.0, "b003": 10.0})
     p = dataclasses.replace(p, traffic=(topic,), today=star)
-    found = loads(p, star)
-    assert found.links == {("b000", "b001"): 10.0, ("b000", "b002"): 10.0, ("b000", "b003"): 10.0}
-    assert found.brokers["b000"].relayed == 10.0
-    assert found.brokers["b000"].handled == 10.0
+    carried = loads(p, star)
+    assert carried.links == {("b000", "b001"): 10.0, ("b000", "b002"): 10.0, ("b000", "b003"): 10.0}
+    assert carried.brokers["b000"].relayed == 10.0
+    assert carried.brokers["b000"].handled == 10.0
 
 
 def evaluation_topics(published, interested):

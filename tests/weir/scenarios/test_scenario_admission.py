@@ -141,6 +141,6 @@ def test_a_lower_rate_that_is_named_admits() -> None:
     row = explained(problem, result)["flat"]
     if row.rate_at_margin_per_s is None or row.verdict != Verdict.COSTS_MORE:
         pytest.fail(f"the example is meant to refuse at {result.rates}: {row}")
-    found = {trial.lever: trial for trial in trials(problem, row, solve=solver(result))}
-    assert found[Lever.RATE].after == row.rate_at_margin_per_s < row.rate_per_s
-    assert found[Lever.RATE].admitted > 0
+    by_lever = {trial.lever: trial for trial in trials(problem, row, solve=solver(result))}
+    assert by_lever[Lever.RATE].after == row.rate_at_margin_per_s < row.rate_per_s
+    assert by_lever[Lever.RATE].admitted > 0

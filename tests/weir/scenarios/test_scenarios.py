@@ -325,10 +325,10 @@ def test_day_that_is_infeasible_has_a_reason_in_every_row(problem):
 
 def test_cancelled_unit_ends_without_a_half_answer(problem):
     study = study_from_dict(DAY)
-    asked = iter([False] * 8 + [True] * 1000)
+    cancelled = iter([False] * 8 + [True] * 1000)
     rows = list(
         solve_unit(
-            problem, study, expand(study)[0], clock=lambda: 0.0, cancelled=lambda: next(asked)
+            problem, study, expand(study)[0], clock=lambda: 0.0, cancelled=lambda: next(cancelled)
         )
     )
     assert len(rows) == 0

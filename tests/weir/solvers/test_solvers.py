@@ -34,17 +34,17 @@ def program(limit: float) -> MixedProgram:
 
 
 def test_finds_the_best_mixture_of_whole_and_real_numbers() -> None:
-    found = highs.maximise(program(15.5), start=np.zeros(3), nodes=100, stop=never)
-    assert found is not None
-    assert found.tolist() == [0.0, 3.0, 2.5]
-    assert program(15.5).gain @ found == 23.5
+    mixture = highs.maximise(program(15.5), start=np.zeros(3), nodes=100, stop=never)
+    assert mixture is not None
+    assert mixture.tolist() == [0.0, 3.0, 2.5]
+    assert program(15.5).gain @ mixture == 23.5
 
 
 def test_whole_numbers_come_out_whole() -> None:
-    found = highs.maximise(program(13.0), start=np.zeros(3), nodes=100, stop=never)
-    assert found is not None
-    assert np.array_equal(found[:2], np.floor(found[:2]))
-    assert 6 * found[0] + 4 * found[1] + found[2] <= 13.0 + 1e-9
+    mixture = highs.maximise(program(13.0), start=np.zeros(3), nodes=100, stop=never)
+    assert mixture is not None
+    assert np.array_equal(mixture[:2], np.floor(mixture[:2]))
+    assert 6 * mixture[0] + 4 * mixture[1] + mixture[2] <= 13.0 + 1e-9
 
 
 def test_a_growing_program_moves_to_where_its_new_rows_hold() -> None:
@@ -125,12 +125,12 @@ def hard(seed: int) -> BinaryProgram:
 
 @pytest.mark.parametrize("solver", BINARY)
 def test_a_search_ends_when_told_to_and_what_it_says_is_true(solver: BinarySolver) -> None:
-    asked = 0
+    questions = 0
 
     def soon() -> bool:
-        nonlocal asked
-        asked += 1
-        return asked > 10
+        nonlocal questions
+        questions += 1
+        return questions > 10
 
     answer = solver.minimise(hard(1), start=np.ones(400, dtype=bool), seed=0, stop=soon)
     assert not answer.is_closed

@@ -116,10 +116,10 @@ def link_messages(
     """Messages per second by link and direction, publication by publication along paths."""
     tree = nx.Graph(list(edges))
     tree.add_nodes_from(problem.names)
-    found: dict[tuple[str, str], float] = defaultdict(float)
+    rates: dict[tuple[str, str], float] = defaultdict(float)
     for topic in problem.traffic:
         for source, rate in topic.published.items():
             ways = [nx.shortest_path(tree, source, to) for to in topic.interested]
             for hop in {hop for way in ways for hop in itertools.pairwise(way)}:
-                found[hop] += rate
-    return found
+                rates[hop] += rate
+    return rates

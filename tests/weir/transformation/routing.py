@@ -20,16 +20,16 @@ Tables = dict[str, dict[str, str]]
 
 def tables(tree: Neighbours) -> Tables:
     """What every broker should know, computed from the whole tree."""
-    found: Tables = {broker: {} for broker in tree}
+    towards: Tables = {broker: {} for broker in tree}
     for broker, others in tree.items():
         for first in others:
             queue, seen = [first], {broker, first}
             for at in queue:
-                found[broker][at] = first
+                towards[broker][at] = first
                 for after in tree[at] - seen:
                     seen.add(after)
                     queue.append(after)
-    return found
+    return towards
 
 
 def slide(known: Tables, move: Move) -> None:

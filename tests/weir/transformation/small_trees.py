@@ -25,7 +25,7 @@ def trees(brokers: int) -> tuple[Tree, ...]:
     """Every tree over 0..brokers-1, each from its Prüfer sequence."""
     if brokers == 2:
         return (frozenset({(0, 1)}),)
-    found = []
+    every = []
     for code in product(range(brokers), repeat=brokers - 2):
         degree = [1 + code.count(b) for b in range(brokers)]
         links = []
@@ -35,22 +35,22 @@ def trees(brokers: int) -> tuple[Tree, ...]:
             degree[leaf] -= 1
             degree[b] -= 1
         links.append(link(*(b for b in range(brokers) if degree[b] == 1)))
-        found.append(frozenset(links))
-    return tuple(found)
+        every.append(frozenset(links))
+    return tuple(every)
 
 
 @cache
 def shapes(brokers: int) -> tuple[Tree, ...]:
     """One tree of each shape: the others are the same with other names."""
     seen: set[Tree] = set()
-    found = []
+    kinds = []
     for tree in trees(brokers):
         if tree in seen:
             continue
-        found.append(tree)
+        kinds.append(tree)
         for names in permutations(range(brokers)):
             seen.add(frozenset(link(names[a], names[b]) for a, b in tree))
-    return tuple(found)
+    return tuple(kinds)
 
 
 def is_tree(links: Tree, brokers: int) -> bool:
@@ -69,15 +69,15 @@ def is_tree(links: Tree, brokers: int) -> bool:
 
 def slides(tree: Tree, kept: Tree = frozenset()) -> list[Slide]:
     """Every (i, j, k) with links i-j and j-k; links of `kept` are not removed."""
-    found = []
+    possible = []
     for a, b in tree:
         if (a, b) in kept:
             continue
         for i, j in ((a, b), (b, a)):
             for pair in tree:
                 if j in pair and pair != (a, b):
-                    found.append((i, j, pair[0] + pair[1] - j))
-    return found
+                    possible.append((i, j, pair[0] + pair[1] - j))
+    return possible
 
 
 def slid(tree: Tree, slide: Slide) -> Tree | None:
@@ -110,11 +110,11 @@ def _largest_degree(tree: Tree, brokers: int) -> int:
 def steps(tree: Tree, kept: Tree, disjoint: bool) -> list[tuple[Slide, ...]]:
     """Every set of slides that may share a step: no link is removed twice, nor removed by one and
     slid along by another; with disjoint brokers no broker takes part twice."""
-    found: list[tuple[Slide, ...]] = [()]
+    sets: list[tuple[Slide, ...]] = [()]
     for removed in tree - kept:
         mine = [s for s in slides(tree, kept) if link(s[0], s[1]) == removed]
         more = []
-        for step in found:
+        for step in sets:
             for s in mine:
                 pivot = link(s[1], s[2])
                 if disjoint:
@@ -123,8 +123,8 @@ def steps(tree: Tree, kept: Tree, disjoint: bool) -> list[tuple[Slide, ...]]:
                 elif any(link(o[1], o[2]) == removed or link(o[0], o[1]) == pivot for o in step):
                     continue
                 more.append((*step, s))
-        found += more
-    return found[1:]
+        sets += more
+    return sets[1:]
 
 
 @cache
@@ -156,14 +156,14 @@ def _distances(goal: Tree, brokers: int, by: str, max_degree: int | None) -> dic
                 after = slid(after, slide)
             assert after is not None
             before.setdefault(after, []).append(tree)
-    found = {goal: 0}
+    steps_to = {goal: 0}
     queue = deque([goal])
     while queue:
         tree = queue.popleft()
         for earlier in before.get(tree, ()):
-            if earlier not in found and (
+            if earlier not in steps_to and (
                 max_degree is None or _largest_degree(earlier, brokers) <= max_degree
             ):
-                found[earlier] = found[tree] + 1
+                steps_to[earlier] = steps_to[tree] + 1
                 queue.append(earlier)
-    return found
+    return steps_to

@@ -55,10 +55,10 @@ def walk(problem: Transformation, rng: random.Random, length: int) -> list[Move]
     now = neighbours(problem.initial, problem.initial_brokers)
     moves = []
     for _ in range(length):
-        found = choices(problem, now)
-        if not found:
+        possible = choices(problem, now)
+        if not possible:
             break
-        moves.append(rng.choice(found).move)
+        moves.append(rng.choice(possible).move)
         apply(now, moves[-1])
     return moves
 
@@ -66,11 +66,11 @@ def walk(problem: Transformation, rng: random.Random, length: int) -> list[Move]
 def step(problem: Transformation, rng: random.Random) -> list[Choice]:
     """A random set of actions that may share the first step."""
     now = neighbours(problem.initial, problem.initial_brokers)
-    found = choices(problem, now)
-    rng.shuffle(found)
+    possible = choices(problem, now)
+    rng.shuffle(possible)
     taken: list[Choice] = []
     limit = problem.options.max_degree
-    for one in found:
+    for one in possible:
         if any(not may_share(problem, one, other) for other in taken):
             continue
         gains = [b for c in (*taken, one) for b in gaining(c.change)]

@@ -74,14 +74,14 @@ def test_letting_goal_links_move_can_save_actions() -> None:
     assert distances(goal, 6)[tree] == 6
     assert _distances_with_moving_goal_links(goal)[tree] == 5
     for moving, actions in ((False, 6), (True, 5)):
-        found = exact.plan(
+        plan = exact.plan(
             between(tree, goal, Options(move_goal_links=moving)),
             exact.Params(),
             objective="actions",
             stop=lambda _: False,
             seed=0,
         )
-        assert (found.status, found.actions) == ("optimal", actions)
+        assert (plan.status, plan.actions) == ("optimal", actions)
 
 
 def _distances_with_moving_goal_links(

@@ -120,13 +120,13 @@ def test_value_is_scale_times_shape(kind: str, data: st.DataObject) -> None:
 def test_rate_at_balances_gain_and_price(kind: str, data: st.DataObject) -> None:
     utility = utility_from_dict(data.draw(by_kind[kind]))
     price = data.draw(st.floats(1e-3, 100))
-    found = float(utility.batch([utility]).rate_at(np.array([price]))[0])
-    assert found >= 0
-    if found > 1e-6:
-        below = min(found * (1 - 1e-6), 1e12)
+    rate = float(utility.batch([utility]).rate_at(np.array([price]))[0])
+    assert rate >= 0
+    if rate > 1e-6:
+        below = min(rate * (1 - 1e-6), 1e12)
         assert float(utility.derivative(below)) >= price * (1 - 1e-4)
-    if found < 1e12:
-        assert float(utility.derivative(found * (1 + 1e-6) + 1e-9)) <= price * (1 + 1e-4)
+    if rate < 1e12:
+        assert float(utility.derivative(rate * (1 + 1e-6) + 1e-9)) <= price * (1 + 1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
