@@ -19,19 +19,18 @@ from benchmarks.srtm.testbed import (
     CORRELATION,
     MAX_MIN,
     SLO_S,
-    TOKENS,
     Seen,
-    Testbed,
+    VirtualTestbed,
     Workload,
 )
 from benchmarks.statements import Statement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from weir.queueing.simulated_broker import Arrivals
 
-    Ways = Mapping[str, Callable[[Testbed], Seen]]
+    Ways = Mapping[str, Callable[[VirtualTestbed], Seen]]
 
 REPETITIONS = 5
 """Of each point; the paper's are ten."""
@@ -110,29 +109,29 @@ def panel(
     """Return a panel with a line for each way to place; all lines have the same publishers."""
     points: dict[str, list[Point]] = {name: [] for name in ways}
     for x in xs:
-        benches = [Testbed(workload(x), seed) for seed in range(1, REPETITIONS + 1)]
+        benches = [VirtualTestbed(workload(x), seed) for seed in range(1, REPETITIONS + 1)]
         for name, way in ways.items():
             points[name].append(Point(x=x, seen=tuple(way(bench) for bench in benches)))
     return Panel(title=title, lines={name: tuple(line) for name, line in points.items()})
 
 
-def load_balanced(bench: Testbed) -> Seen:
+def load_balanced(bench: VirtualTestbed) -> Seen:
     return bench.measured(bench.over(BROKERS, CONCENTRATION))
 
 
-def concentrated(bench: Testbed) -> Seen:
+def concentrated(bench: VirtualTestbed) -> Seen:
     return bench.fewest(CONCENTRATION)
 
 
-def max_min(bench: Testbed) -> Seen:
+def max_min(bench: VirtualTestbed) -> Seen:
     return bench.fewest(MAX_MIN)
 
 
-def correlation_aware(bench: Testbed) -> Seen:
+def correlation_aware(bench: VirtualTestbed) -> Seen:
     return bench.fewest(CORRELATION)
 
 
-def max_min_over_as_many(bench: Testbed) -> Seen:
+def max_min_over_as_many(bench: VirtualTestbed) -> Seen:
     return bench.measured(bench.over(bench.fewest(CORRELATION).brokers, MAX_MIN))
 
 
@@ -144,14 +143,12 @@ def penalty() -> Figure:
     """Return figure 6: a topic over one to six brokers."""
     panels = []
     for publishers in (1_000, 6_000):
+        workload = Workload(publishers=publishers)
+        benches = [VirtualTestbed(workload, seed) for seed in range(1, REPETITIONS + 1)]
         points = tuple(
             Point(
                 x=count,
-                seen=tuple(
-                    bench.measured(bench.over(count, MAX_MIN))
-                    for seed in range(1, REPETITIONS + 1)
-                    for bench in (Testbed(Workload(publishers=publishers), seed),)
-                ),
+                seen=tuple(bench.measured(bench.over(count, MAX_MIN)) for bench in benches),
             )
             for count in range(1, BROKERS + 1)
         )
@@ -159,7 +156,7 @@ def penalty() -> Figure:
     light, heavy = (each.lines["over k brokers"] for each in panels)
     rises = [point.p99_ms for point in light]
     more = [point.p99_ms for point in heavy]
-    bench = Testbed(Workload(publishers=1_000), 1)
+    bench = VirtualTestbed(Workload(publishers=1_000), 1)
     size = bench.problem.contract.bucket
     # Wait for tokens alone: part k of the bucket lacks (k b0 - b) / k of b0.
     free = size / 1.1
@@ -174,7 +171,7 @@ def penalty() -> Figure:
         Statement(
             key="level",
             paper="It reaches 14.7 ms at 6 brokers.",
-            measured=f"{rises[-1]:.1f} ms; of that {expected:.1f} ms follow from the contract alone",
+            measured=f"{rises[-1]:.1f} ms; {expected:.1f} ms of it follow from the contract alone",
             holds=abs(rises[-1] / 14.7 - 1.0) <= 0.25,
         ),
         Statement(
@@ -227,14 +224,14 @@ def _four(
 
 def concentration() -> Figure:
     """Return figure 7: all brokers, or as few as will do."""
-    panels = _four(FEW, {LB: load_balanced, CONC: concentrated, WEIR: Testbed.profiled})
+    panels = _four(FEW, {LB: load_balanced, CONC: concentrated, WEIR: VirtualTestbed.profiled})
     conc = [point for each in panels for point in each.lines[CONC]]
     lb = [point for each in panels for point in each.lines[LB]]
     falls = all(
-        one.p99_ms > other.p99_ms
+        1.05 * one.p99_ms > other.p99_ms
         for each in panels
         for one, other in zip(each.lines[LB], each.lines[LB][1:], strict=False)
-    )
+    ) and all(each.lines[LB][-1].p99_ms < 0.5 * each.lines[LB][0].p99_ms for each in panels)
     ratios = [
         many.p99_ms / one.p99_ms
         for single, batch in ((panels[0], panels[1]), (panels[2], panels[3]))
@@ -257,8 +254,9 @@ def concentration() -> Figure:
             key="lb-falls",
             paper="As the number of publishers increases, the penalty that LB incurs decreases.",
             measured="; ".join(
-                f"{each.title}: {each.lines[LB][0].p99_ms:.1f} to {each.lines[LB][-1].p99_ms:.1f} ms"
+                f"{each.title}: {one.p99_ms:.1f} to {other.p99_ms:.1f} ms"
                 for each in panels
+                for one, other in ((each.lines[LB][0], each.lines[LB][-1]),)
             ),
             holds=falls,
         ),
@@ -275,6 +273,9 @@ def concentration() -> Figure:
         axis="publishers",
         panels=panels,
         statements=statements,
+        remark="Where the topic fits one broker nobody waits for tokens, and the percentile is "
+        "that of processing. What LB costs follows from the contract alone: (6 b0 - b) / r, and "
+        "with batches of 10 b is ten times as large.",
     )
 
 
@@ -282,7 +283,7 @@ def max_min_parts() -> Figure:
     """Return figure 8: brokers that have something to do before the topic comes."""
     panels = _four(
         MANY,
-        {CONC: concentrated, MAXMIN: max_min, WEIR: Testbed.profiled},
+        {CONC: concentrated, MAXMIN: max_min, WEIR: VirtualTestbed.profiled},
         existing=LOADS,
     )
     first = panels[0]
@@ -316,12 +317,14 @@ def max_min_parts() -> Figure:
             "both perform identically.",
             measured=f"percentiles at most {100 * max(alike):.0f} % apart, at one broker",
             holds=max(alike) < 0.15
-            and all(each.at(name, 4_000).brokers == 1 for each in panels for name in (CONC, MAXMIN)),
+            and all(
+                each.at(name, 4_000).brokers == 1 for each in panels for name in (CONC, MAXMIN)
+            ),
         ),
         Statement(
             key="three",
             paper="8,000 publishers have to be distributed across brokers 1, 2 and 3.",
-            measured=f"Poisson, batch 1: {', '.join(used)}",
+            measured=f"Max-Min, Poisson, batch 1: {', '.join(used)}",
             holds=used == ["b1", "b2", "b3"],
         ),
         Statement(
@@ -355,6 +358,13 @@ def max_min_parts() -> Figure:
         axis="publishers",
         panels=panels,
         statements=statements,
+        remark="What differs differs for two reasons. One server takes messages of all topics one "
+        "by one, so that broker 3 with 50,000 messages a second of others and 26,667 single ones "
+        "of the topic is full to 94 %; the paper's brokers have two cores. And an equal split of a "
+        "topic in batches of 10 over two brokers costs (2 b0 - b) / r, about 2.5 ms at 80,000 "
+        "messages a second, whatever the broker: more than the objective. How the paper's Max-Min "
+        "keeps below 1 ms there cannot be told without its curves. Weir looks at processing and "
+        "tokens together and gives broker 3 what it can serve.",
     )
 
 
@@ -371,7 +381,7 @@ def correlation() -> tuple[Figure, Figure]:
                 MAXMIN: max_min,
                 SRTM: correlation_aware,
                 SAME_BROKERS: max_min_over_as_many,
-                WEIR: Testbed.profiled,
+                WEIR: VirtualTestbed.profiled,
             },
         )
         for arrivals in ARRIVALS
@@ -409,14 +419,16 @@ def correlation() -> tuple[Figure, Figure]:
         ),
         Statement(
             key="max-min-misses",
-            paper="Max-Min, blind to groups, does not keep it where SRTM needs more than one broker.",
+            paper="Max-Min, blind to groups, misses it where SRTM needs more than one broker.",
             measured="Max-Min " + _listed(pair[0].p99_ms for pair in split) + " ms",
             holds=not any(pair[0].keeps for pair in split),
         ),
         Statement(
             key="fewer",
             paper="Max-Min is forced to use fewer brokers.",
-            measured="; ".join(f"{pair[0].brokers:.0f} for {pair[1].brokers:.0f}" for pair in split),
+            measured="; ".join(
+                f"{pair[0].brokers:.0f} for {pair[1].brokers:.0f}" for pair in split
+            ),
             holds=all(pair[0].brokers <= pair[1].brokers for pair in split)
             and any(pair[0].brokers < pair[1].brokers for pair in split),
         ),
@@ -452,6 +464,7 @@ def correlation() -> tuple[Figure, Figure]:
             axis="publishers of a group",
             panels=only(SAME_BROKERS, SRTM),
             statements=ten,
+            remark="Beside Max-Min at the number of brokers that is best for it.",
         ),
     )
 
@@ -465,7 +478,7 @@ def imprecise_correlation() -> Figure:
             lambda x, arrivals=arrivals: Workload(  # type: ignore[misc]
                 publishers=1_000, batch=10, arrivals=arrivals, group=25, spread_s=x / 1e3
             ),
-            {MAXMIN: max_min, SRTM: correlation_aware, WEIR: Testbed.profiled},
+            {MAXMIN: max_min, SRTM: correlation_aware, WEIR: VirtualTestbed.profiled},
         )
         for arrivals in ARRIVALS
     )
@@ -504,4 +517,16 @@ def imprecise_correlation() -> Figure:
         axis="milliseconds over which a group of 25 sends",
         panels=panels,
         statements=statements,
+        remark="Weir takes the publishers of a group for a lockstep until it has measured, and "
+        "ends with the first placement that keeps the objective: where they are spread it takes "
+        "more brokers than it needs to.",
     )
+
+
+def figures() -> Iterator[Figure]:
+    """Yield all figures in the order of the paper."""
+    yield penalty()
+    yield concentration()
+    yield max_min_parts()
+    yield from correlation()
+    yield imprecise_correlation()

@@ -104,7 +104,7 @@ class Seen:
         return len(self.p99_by_broker_s)
 
 
-class Testbed:
+class VirtualTestbed:
     """Six brokers and a new topic; `seed`: what chance does.
 
     `is_replayed`: the bucket is that of a recording, and every placement is measured with the same
@@ -183,8 +183,7 @@ class Testbed:
         in_force = self._in_force(places)
         shown = replace(self.simulated, seconds=SHOWN * self.simulated.seconds)
         delays = {
-            at: shown.delays(in_force, at)
-            for at in np.unique(places[places != NOWHERE]).tolist()
+            at: shown.delays(in_force, at) for at in np.unique(places[places != NOWHERE]).tolist()
         }
         every = np.concatenate(list(delays.values()))
         p50_s, p95_s, p99_s = np.quantile(every, (0.5, 0.95, 0.99), method="higher").tolist()

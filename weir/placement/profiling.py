@@ -126,10 +126,11 @@ def fits(problem: PlacementProblem, at: int) -> bool:
 def _fitted_speed(problem: PlacementProblem, at: int, loads: Floats) -> float:
     """Return the speed with which the model says of today's publishers what was measured.
 
-    A percentile that is too short for any gives a capacity beyond which speed no longer matters. One
-    that is too long for a broker hardly faster than what is sent is that of a backlog, which grew
-    by 1/speed less 1/sent with each message: from what it has become while it was measured follows
-    the speed. Longer than that time it had begun before; then that slow speed is all that is known.
+    A percentile that is too short for any gives a capacity beyond which speed no longer matters.
+    One that is too long for a broker hardly faster than what is sent is that of a backlog, which
+    grew by 1/speed less 1/sent with each message: from what it has become while it was measured
+    follows the speed. Longer than that time it had begun before; then that slow speed is all that
+    is known.
     """
     measured, broker = problem.measured[at], problem.brokers[at]
     rate = measured.messages / measured.seconds

@@ -202,17 +202,22 @@ def keep_parts(now: Mapping[str, Part], _: Mapping[str, Sequence[Interval]]) -> 
 def srtm_rule(now: Mapping[str, Part], history: Mapping[str, Sequence[Interval]]) -> Adapted:
     """Return the parts by the paper's own rule: rates in proportion to mean rates over the window,
     sizes in proportion to the largest unfinished work in it."""
-    arrived = {name: math.fsum(row.arrived for row in history.get(name, ())) for name in now}
-    work = {
-        name: max((row.work_peak for row in history.get(name, ())), default=0.0) for name in now
+    if any(not history.get(name) for name in now):
+        return keep_parts(now, history)
+    # Brokers report at different moments: windows differ by up to one interval.
+    mean = {
+        name: math.fsum(row.arrived for row in history[name])
+        / math.fsum(row.seconds for row in history[name])
+        for name in now
     }
+    work = {name: max(row.work_peak for row in history[name]) for name in now}
     rate, size = _sums(now)
-    total, work_total = math.fsum(arrived.values()), math.fsum(work.values())
+    total, work_total = math.fsum(mean.values()), math.fsum(work.values())
     if total <= 0.0 or work_total <= 0.0:
         return keep_parts(now, history)
     after = {
         name: Part(
-            rate_per_s=rate * arrived[name] / total,
+            rate_per_s=rate * mean[name] / total,
             size=size * work[name] / work_total,
         )
         for name in now

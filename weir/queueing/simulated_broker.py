@@ -4,8 +4,9 @@ Batches of the topic come to a token bucket (r, b), and wait there for tokens on
 one server takes 1/mu for each message, the topic's and those of others, in the order in which they
 are let in. Unlike `weir.queueing.broker_delay` nothing is approximated here: the server sees what
 the bucket lets through, senders may be periodic, messages of a batch may come one after the other,
-and those of other topics may come in batches that take another time. It stands for a broker where none runs, to
-try out what is done with measurements; what a broker does in truth is for measurements to say.
+and those of other topics may come in batches that take another time. It stands for a broker where
+none runs, to try out what is done with measurements; what a broker does in truth is for
+measurements to say.
 
 Percentiles and means are estimates with intervals (`weir.queueing.traces`). Where a trace is too
 short for one, or to say that an objective is missed, twice as long is measured, up to a limit.
@@ -243,9 +244,12 @@ def _batch_starts(
         # It makes no difference who sends.
         return starts, np.zeros(len(starts), dtype=np.int64)
     # Who sends the next batch depends on nothing before it.
-    odds = np.cumsum(senders.batches_per_s) / whole
     drawn = np.random.default_rng([*seed, WHO]).uniform(0.0, 1.0, len(starts))
-    return starts, np.minimum(np.searchsorted(odds, drawn, side="right"), len(odds) - 1)
+    count = len(senders.batches)
+    if float(np.ptp(senders.batches_per_s)) == 0.0:
+        return starts, (drawn * count).astype(np.int64)
+    odds = np.cumsum(senders.batches_per_s) / whole
+    return starts, np.minimum(np.searchsorted(odds, drawn, side="right"), count - 1)
 
 
 def at_random(rate_per_s: float, seconds: float, rng: np.random.Generator) -> Floats:

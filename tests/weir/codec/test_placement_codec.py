@@ -72,6 +72,15 @@ def test_means_are_written_only_where_there_are_some() -> None:
         )
 
 
+def test_a_recorded_bucket_is_written_only_where_there_is_one() -> None:
+    text = plain([1.0], [10.0])
+    assert b"recorded" not in placement_bytes(placement_from_dict(text))
+    text["topic"]["recorded_bucket"] = 7
+    written = placement_bytes(placement_from_dict(text))
+    assert json.loads(written)["topic"]["recorded_bucket"] == 7.0
+    assert placement_bytes(placement_from_json(written)) == written
+
+
 def test_a_mean_outside_of_its_interval_is_refused() -> None:
     interval = {"p99_s": 0.2, "low_s": 0.1, "high_s": None}
     mean = {"mean_s": 0.05, "low_s": 0.06}
@@ -105,6 +114,7 @@ def test_what_has_no_room_is_listed() -> None:
         ("topic.batch", lambda text: text["topic"].update(batch=0)),
         ("topic.slo_p99_s", lambda text: text["topic"].update(slo_p99_s=0)),
         ("topic.slo_mean_s", lambda text: text["topic"].update(slo_mean_s=0)),
+        ("topic.recorded_bucket", lambda text: text["topic"].update(recorded_bucket=0.5)),
         (r"brokers\[0\]\.max_rate", lambda text: text["brokers"][0].update(max_rate=-1)),
         (r"brokers\[1\]", lambda text: text["brokers"][1].update(id="b0")),
         ("pins.p0001", lambda text: text.update(pins={"p0001": "b9"})),

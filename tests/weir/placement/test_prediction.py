@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weir.placement._prediction import rounded_up
+from tests.weir.placement.problems import problem
+from weir.placement._prediction import burstiness_of, predicted, rounded_up
+from weir.placement.moves import price_of_moves
+from weir.placement.options import option
+from weir.placement.what_if import WhatIf, changed
 from weir.queueing.poisson_work import PoissonWork
 from weir.queueing.traces import delays_s, quantile_of, work_over
 
@@ -94,3 +98,47 @@ def test_messages_that_come_later_wait_longer_by_at_most_how_much_later_they_com
         delays_s(work_over(each, 1.0)[0], rate_per_s=1.0, size=size) for each in (times, later)
     )
     assert (longer <= waits + spread + 1e-9).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    recorded=st.floats(2.0, 400.0),
+    brokers=st.sampled_from([1, 2, 4]),
+    batch=st.sampled_from([1, 3]),
+)
+def test_a_recorded_bucket_is_free_and_split_it_waits_as_long_as_any_other(
+    recorded: float, brokers: int, batch: int
+) -> None:
+    topic = {"bucket": recorded, "recorded_bucket": recorded, "batch": batch}
+    given_ = problem([5.0] * 40, [500.0] * brokers, topic=topic)
+    places = np.arange(40) % brokers
+    split = predicted(given_, places, method="srtm")
+    # (k - 1) b0 / r, whatever the traffic: SRTM, section 2.1.
+    law = (brokers - 1) * recorded / given_.contract.token_rate_per_s
+    assert split.p99_s == pytest.approx(law, rel=1e-6, abs=1e-9)
+    shown = option(given_, tuple(range(brokers)), places)
+    assert shown.free_bucket == pytest.approx(brokers * recorded, rel=1e-9)
+
+
+def test_what_is_changed_of_a_topic_leaves_it_as_bursty_as_it_was_recorded() -> None:
+    topic = {"bucket": 90.0, "recorded_bucket": 30.0, "batch": 5}
+    given_ = problem([5.0] * 40, [500.0, 500.0], topic=topic)
+    for each in (WhatIf(token_rate_per_s=300.0), WhatIf(batch=20), WhatIf(rate_per_s=120.0)):
+        other = changed(given_, each)
+        assert burstiness_of(other) == pytest.approx(burstiness_of(given_), rel=1e-9)
+        assert other.contract.recorded_bucket != pytest.approx(30.0, rel=1e-3)
+
+
+def test_moves_are_priced_by_what_was_recorded() -> None:
+    topic = {"bucket": 60.0, "batch": 5}
+    more = {"previous": {f"p{at:04}": f"b{at % 2}" for at in range(40)}}
+    prices = []
+    for recorded in (None, 60.0):
+        given_ = problem(
+            [5.0] * 40, [500.0] * 4, topic={**topic, "recorded_bucket": recorded}, more=more
+        )
+        placement = predicted(given_, (np.arange(40) + 1) % 4, method="srtm")
+        prices.append(price_of_moves(given_, placement).p99_s)
+    assert prices[0] is not None
+    assert prices[1] is not None
+    assert prices[1] < 0.8 * prices[0]

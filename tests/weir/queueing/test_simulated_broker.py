@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,6 +43,30 @@ def test_holds_and_delays_are_those_worked_by_hand() -> None:
     assert delays.tolist() == pytest.approx([0.25, 0.5, 1.0, 0.5])
 
 
+def test_messages_of_others_take_their_own_time() -> None:
+    times, others = np.array([0.0, 1.0]), np.array([0.0, 0.0, 0.9])
+    delays, holds = np.empty(2), np.empty(2)
+    through_broker(times, others, 10.0, 9.0, 4.0, 8.0, delays, holds)
+    # Two of others until 0.25, the first of the topic until 0.5; one of others until 1.025.
+    assert delays.tolist() == pytest.approx([0.5, 0.275])
+
+
+def test_batches_of_others_make_messages_wait_for_whole_batches() -> None:
+    single, batched = (
+        simulated(
+            replace(broker(8_000.0, others=4_000.0), others_batch=each),
+            senders(100, 1, 5.0),
+            seconds=400.0,
+            seed=(6,),
+        )
+        for each in (1, 20)
+    )
+    # 4,000 a second at random, in batches of 20: each finds the rest of one, M/G/1.
+    expected = (20 / 8_000.0) * 0.5 * 0.5 * (1 + 1 / 20) / (1 - 4_500 / 8_000) + 1 / 8_000.0
+    assert batched.processing_mean_s == pytest.approx(expected, rel=0.05)
+    assert batched.processing.value > 5 * single.processing.value
+
+
 @pytest.mark.parametrize(
     ("batch", "count", "others"), [(1, 300, 0.0), (10, 100, 2000.0), (40, 60, 0.0)]
 )
@@ -65,8 +90,13 @@ def test_periodic_senders_send_at_their_rate_and_together() -> None:
 
 
 @pytest.mark.parametrize("arrivals", ["poisson", "periodic"])
-def test_a_longer_time_begins_with_the_same_messages(arrivals: str) -> None:
-    who = Senders(batches=np.array([1, 3, 7]), batches_per_s=np.array([5.0, 1.0, 0.5]))
+@pytest.mark.parametrize("spread_s", [None, 0.7])
+def test_a_longer_time_begins_with_the_same_messages(arrivals: str, spread_s: float | None) -> None:
+    who = Senders(
+        batches=np.array([1, 3, 7]),
+        batches_per_s=np.array([5.0, 1.0, 0.5]),
+        offsets_s=None if spread_s is None else np.linspace(0.0, spread_s, 11),
+    )
     short, long = (message_times(who, each, (4,), arrivals) for each in (20.0, 40.0))
     assert len(short) > 100
     assert short.tolist() == long[: len(short)].tolist()
