@@ -172,7 +172,7 @@ def penalty() -> Figure:
             key="level",
             paper="It reaches 14.7 ms at 6 brokers.",
             measured=f"{rises[-1]:.1f} ms; {expected:.1f} ms of it follow from the contract alone",
-            holds=abs(rises[-1] / 14.7 - 1.0) <= 0.25,
+            holds=abs(rises[-1] / 14.7 - 1.0) <= 0.1,
         ),
         Statement(
             key="overloaded",
