@@ -275,7 +275,8 @@ def concentration() -> Figure:
         statements=statements,
         remark="Where the topic fits one broker nobody waits for tokens, and the percentile is "
         "that of processing. What LB costs follows from the contract alone: (6 b0 - b) / r, and "
-        "with batches of 10 b is ten times as large.",
+        "with batches of 10 b is ten times as large. Of periodic publishers b depends on their "
+        "phases, and with it what LB costs.",
     )
 
 
