@@ -17,8 +17,11 @@ from benchmarks.srtm.testbed import (
     BROKERS,
     CONCENTRATION,
     CORRELATION,
+    MARGIN,
     MAX_MIN,
+    RATE_PER_S,
     SLO_S,
+    SPEED_PER_S,
     Seen,
     VirtualTestbed,
     Workload,
@@ -60,20 +63,18 @@ class Point:
 
     @property
     def range_ms(self) -> tuple[float, float]:
+        """Return the least and the largest of the repetitions."""
         each = [1e3 * one.p99_s for one in self.seen]
         return min(each), max(each)
 
     @property
-    def slowest_ms(self) -> float:
-        """Return the median of that of the slowest broker."""
-        return 1e3 * median(max(each.p99_by_broker_s.values()) for each in self.seen)
-
-    @property
     def brokers(self) -> float:
+        """Return the median of how many serve somebody."""
         return median(each.brokers for each in self.seen)
 
     @property
     def keeps(self) -> bool:
+        """Return whether the median keeps the objective."""
         return self.p99_ms <= 1e3 * SLO_S
 
 
@@ -115,28 +116,53 @@ def panel(
     return Panel(title=title, lines={name: tuple(line) for name, line in points.items()})
 
 
+def _at_most(points: Iterable[Point]) -> str:
+    """Return the largest of medians, and of all repetitions."""
+    rows = list(points)
+    largest = max(point.range_ms[1] for point in rows)
+    return f"at most {max(point.p99_ms for point in rows):.2f} ms (any repetition {largest:.2f})"
+
+
 def load_balanced(bench: VirtualTestbed) -> Seen:
+    """Return LB: all brokers, total loads even."""
     return bench.measured(bench.over(BROKERS, CONCENTRATION))
 
 
 def concentrated(bench: VirtualTestbed) -> Seen:
+    """Return Conc: few brokers, total loads even."""
     return bench.fewest(CONCENTRATION)
 
 
 def max_min(bench: VirtualTestbed) -> Seen:
+    """Return Max-Min: few brokers, the topic's own parts even."""
     return bench.fewest(MAX_MIN)
 
 
 def correlation_aware(bench: VirtualTestbed) -> Seen:
+    """Return SRTM: as Max-Min, and each group split in proportion."""
     return bench.fewest(CORRELATION)
 
 
 def max_min_over_as_many(bench: VirtualTestbed) -> Seen:
+    """Return Max-Min over the number of brokers that SRTM takes."""
     return bench.measured(bench.over(bench.fewest(CORRELATION).brokers, MAX_MIN))
 
 
 def _listed(values: Iterable[float], digits: int = 2) -> str:
     return ", ".join(f"{value:,.{digits}f}" for value in values)
+
+
+def _beside_search(panels: Iterable[Panel]) -> str:
+    """Return how many brokers the product takes beside the search of the paper."""
+    each = "; ".join(
+        f"{panel.title}: "
+        + ", ".join(
+            f"{own.brokers:g} for {paper.brokers:g}"
+            for own, paper in zip(panel.lines[WEIR], panel.lines[SRTM], strict=True)
+        )
+        for panel in panels
+    )
+    return f"Weir's brokers beside those of SRTM's search, from left to right: {each}."
 
 
 def penalty() -> Figure:
@@ -158,8 +184,8 @@ def penalty() -> Figure:
     more = [point.p99_ms for point in heavy]
     bench = VirtualTestbed(Workload(publishers=1_000), 1)
     size = bench.problem.contract.bucket
-    # Wait for tokens alone: part k of the bucket lacks (k b0 - b) / k of b0.
-    free = size / 1.1
+    # The wait for tokens alone: each of k parts lacks b0 - b / k of a bucket that is free.
+    free = size / MARGIN
     expected = 1e3 * (BROKERS * free - size) / bench.problem.contract.token_rate_per_s
     statements = [
         Statement(
@@ -173,12 +199,6 @@ def penalty() -> Figure:
             paper="It reaches 14.7 ms at 6 brokers.",
             measured=f"{rises[-1]:.1f} ms; {expected:.1f} ms of it follow from the contract alone",
             holds=abs(rises[-1] / 14.7 - 1.0) <= 0.1,
-        ),
-        Statement(
-            key="overloaded",
-            paper="6,000 publishers overload a single broker (taken for its speed, see above).",
-            measured=f"{more[0]:.1f} ms at 1 broker",
-            holds=more[0] > 1e3 * SLO_S,
         ),
         Statement(
             key="two",
@@ -199,9 +219,13 @@ def penalty() -> Figure:
         axis="brokers",
         panels=tuple(panels),
         statements=statements,
-        remark="Waits for tokens do not depend on how fast a broker is: of the rise to six brokers "
-        f"they explain ((6 b0 - b) / r) {expected:.1f} ms, b0 being the smallest bucket and b that "
-        "with its margin.",
+        remark="That 6,000 publishers overload one broker is no result: its speed was taken so. "
+        "Waits for tokens do not depend on how fast a broker is: of the rise to six brokers "
+        f"(6 b0 - b) / r = {expected:.1f} ms follow from the contract, b0 being the smallest "
+        "bucket and b that with its margin; without the margin it were 5 b0 / r = "
+        f"{5e3 * free / bench.problem.contract.token_rate_per_s:.1f} ms. The paper's 14.7 ms ask "
+        "for a bucket a fifth larger, as the recording of a minute gives by chance, or for brokers "
+        "that add to it.",
     )
 
 
@@ -241,14 +265,14 @@ def concentration() -> Figure:
         Statement(
             key="conc-meets",
             paper="Conc meets the objective of 1 ms for all configurations.",
-            measured=f"at most {max(point.p99_ms for point in conc):.2f} ms",
+            measured=_at_most(conc),
             holds=all(point.keeps for point in conc),
         ),
         Statement(
             key="lb-fails",
             paper="LB consistently fails to.",
-            measured=f"at least {min(point.p99_ms for point in lb):.2f} ms",
-            holds=not any(point.keeps for point in lb),
+            measured=f"at least {min(point.range_ms[0] for point in lb):.2f} ms",
+            holds=min(point.range_ms[0] for point in lb) > 1e3 * SLO_S,
         ),
         Statement(
             key="lb-falls",
@@ -288,11 +312,16 @@ def max_min_parts() -> Figure:
         existing=LOADS,
     )
     first = panels[0]
-    alike = [
-        abs(each.at(CONC, x).p99_ms / each.at(MAXMIN, x).p99_ms - 1.0)
+    full = 100 * (LOADS[2] / SPEED_PER_S[10] + 8_000 * RATE_PER_S / 3 / SPEED_PER_S[1])
+    batched = VirtualTestbed(Workload(publishers=8_000, batch=10), 1).problem.contract
+    split_ms = 1e3 * (2 / MARGIN - 1) * batched.bucket / batched.token_rate_per_s
+    alike = all(
+        set(seen.p99_by_broker_s) == {0}
         for each in panels
+        for name in (CONC, MAXMIN)
         for x in (2_000, 4_000)
-    ]
+        for seen in each.at(name, x).seen
+    )
     used = sorted(
         {
             name
@@ -314,13 +343,9 @@ def max_min_parts() -> Figure:
     statements = [
         Statement(
             key="alike",
-            paper="Up to 4,000 publishers the topic fits on the most lightly loaded broker, and "
-            "both perform identically.",
-            measured=f"percentiles at most {100 * max(alike):.0f} % apart, at one broker",
-            holds=max(alike) < 0.15
-            and all(
-                each.at(name, 4_000).brokers == 1 for each in panels for name in (CONC, MAXMIN)
-            ),
+            paper="Up to 4,000 publishers the topic fits on the most lightly loaded broker.",
+            measured="one broker by both" if alike else "more than one broker",
+            holds=alike,
         ),
         Statement(
             key="three",
@@ -332,7 +357,7 @@ def max_min_parts() -> Figure:
             key="third",
             paper="Publishers at broker 3 then see 1.50 ms under Conc and 0.87 ms under Max-Min.",
             measured=", ".join(f"{name}: {value:.2f} ms" for name, value in third.items()),
-            holds=third[MAXMIN] < third[CONC],
+            holds=third[MAXMIN] <= 1e3 * SLO_S < third[CONC],
         ),
         Statement(
             key="bursts",
@@ -360,12 +385,12 @@ def max_min_parts() -> Figure:
         panels=panels,
         statements=statements,
         remark="What differs differs for two reasons. One server takes messages of all topics one "
-        "by one, so that broker 3 with 50,000 messages a second of others and 26,667 single ones "
-        "of the topic is full to 94 %; the paper's brokers have two cores. And an equal split of a "
-        "topic in batches of 10 over two brokers costs (2 b0 - b) / r, about 2.5 ms at 80,000 "
-        "messages a second, whatever the broker: more than the objective. How the paper's Max-Min "
-        "keeps below 1 ms there cannot be told without its curves. Weir looks at processing and "
-        "tokens together and gives broker 3 what it can serve.",
+        f"by one, so that with an even third of 8,000 publishers broker 3 is full to {full:.0f} %; "
+        "the paper's brokers have two cores. And an equal split of a topic in batches of 10 over "
+        f"two brokers costs (2 b0 - b) / r, {split_ms:.1f} ms with 8,000 publishers, whatever the "
+        "broker: more than the objective. How the paper's brokers keep below 1 ms there cannot be "
+        "told without its curves. Weir looks at processing and tokens together and gives broker 3 "
+        "what it can serve.",
     )
 
 
@@ -395,6 +420,7 @@ def correlation() -> tuple[Figure, Figure]:
         for x in GROUPS
     ]
     split = [pair for pair in pairs if pair[1].brokers > 1]
+    other = [pair for pair in split if pair[0].brokers != pair[1].brokers]
     counts = "; ".join(
         f"{each.title}: {_listed((point.brokers for point in each.lines[SRTM]), 0)}"
         for each in panels
@@ -403,8 +429,7 @@ def correlation() -> tuple[Figure, Figure]:
         Statement(
             key="srtm-meets",
             paper="SRTM meets the objective even for groups of 30.",
-            measured=f"at most {max(point.p99_ms for point in srtm):.2f} ms; Weir "
-            f"{max(point.p99_ms for point in weir):.2f} ms",
+            measured=f"{_at_most(srtm)}; Weir {_at_most(weir)}",
             holds=all(point.keeps for point in (*srtm, *weir)),
         ),
         Statement(
@@ -420,7 +445,8 @@ def correlation() -> tuple[Figure, Figure]:
         ),
         Statement(
             key="max-min-misses",
-            paper="Max-Min, blind to groups, misses it where SRTM needs more than one broker.",
+            paper="In contrast, Max-Min's blind assignment results in a penalty that exceeds the "
+            "benefits of more brokers (it misses the objective where SRTM takes more than one).",
             measured="Max-Min " + _listed(pair[0].p99_ms for pair in split) + " ms",
             holds=not any(pair[0].keeps for pair in split),
         ),
@@ -439,9 +465,9 @@ def correlation() -> tuple[Figure, Figure]:
             key="even-worse",
             paper="With the same number of brokers as SRTM, Max-Min is even worse.",
             measured="; ".join(
-                f"{pair[2].p99_ms:.2f} for {pair[0].p99_ms:.2f} ms" for pair in split
+                f"{pair[2].p99_ms:.2f} for {pair[0].p99_ms:.2f} ms" for pair in other
             ),
-            holds=all(pair[2].p99_ms >= 0.95 * pair[0].p99_ms for pair in split),
+            holds=all(pair[2].p99_ms > pair[0].p99_ms for pair in other),
         )
     ]
 
@@ -458,6 +484,7 @@ def correlation() -> tuple[Figure, Figure]:
             axis="publishers of a group",
             panels=only(MAXMIN, SRTM, WEIR),
             statements=nine,
+            remark=_beside_search(panels),
         ),
         Figure(
             name="figure-10",
@@ -465,7 +492,9 @@ def correlation() -> tuple[Figure, Figure]:
             axis="publishers of a group",
             panels=only(SAME_BROKERS, SRTM),
             statements=ten,
-            remark="Beside Max-Min at the number of brokers that is best for it.",
+            remark="Beside Max-Min at the number of brokers that is best for it, where that is "
+            "another one. Which publishers it happens to put together decides: with groups of ten "
+            "it may come off well.",
         ),
     )
 
@@ -483,7 +512,7 @@ def imprecise_correlation() -> Figure:
         )
         for arrivals in ARRIVALS
     )
-    small = [(each.at(MAXMIN, x), each.at(SRTM, x)) for each in panels for x in (0.0, 1.0, 2.0)]
+    small = [(each.at(MAXMIN, x), each.at(SRTM, x)) for each in panels for x in (1.0, 2.0)]
     ends = [
         (each.lines[name][0], each.lines[name][-1], f"{each.title}, {name}")
         for each in panels
@@ -507,7 +536,7 @@ def imprecise_correlation() -> Figure:
                 for first, last, name in ends
             ),
             holds=all(
-                last.brokers <= first.brokers and (last.p99_ms < first.p99_ms or last.keeps)
+                last.brokers < first.brokers and last.p99_ms < first.p99_ms
                 for first, last, _ in ends
             ),
         ),
@@ -518,9 +547,9 @@ def imprecise_correlation() -> Figure:
         axis="milliseconds over which a group of 25 sends",
         panels=panels,
         statements=statements,
-        remark="Weir takes the publishers of a group for a lockstep until it has measured, and "
-        "ends with the first placement that keeps the objective: where they are spread it takes "
-        "more brokers than it needs to.",
+        remark=_beside_search(panels) + " It takes the publishers of a group for a lockstep until "
+        "it has measured, and ends with the first placement that keeps the objective, so that it "
+        "does not see that fewer brokers would do.",
     )
 
 

@@ -24,11 +24,9 @@ from weir.queueing.simulated_broker import Senders, message_times
 RATE_PER_S = 60_000.0
 BEFORE, AFTER = (0.5, 0.5), (0.2, 0.8)
 """Shares of the two brokers."""
-SHIFT_S, SETTLED_S, END_S = 60.0, 70.0, 180.0
+SHIFT_S, SOON_S, SETTLED_S, END_S = 60.0, 70.0, 120.0, 180.0
 RULES = {"static": keep_parts, "the paper's rule": srtm_rule, "Weir's rule": None}
 WITHIN = 1.5
-GRID_MS = 1.0
-"""Of percentiles that are 0 as good as always: what is taken for no wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +35,12 @@ class Shifted:
 
     rule: str
     before_s: float
-    meanwhile_s: float
+    at_once_s: float
     """In the ten seconds after the shift."""
-    after_s: float
+    soon_s: float
+    """In the fifty seconds after those."""
+    settled_s: float
+    """From a minute after the shift on."""
     decisions: int
 
 
@@ -72,8 +73,9 @@ def shifted() -> list[Shifted]:
             Shifted(
                 rule=name,
                 before_s=p99_s(0.0, SHIFT_S),
-                meanwhile_s=p99_s(SHIFT_S, SETTLED_S),
-                after_s=p99_s(SETTLED_S, END_S - 1.0),
+                at_once_s=p99_s(SHIFT_S, SOON_S),
+                soon_s=p99_s(SOON_S, SETTLED_S),
+                settled_s=p99_s(SETTLED_S, END_S - 1.0),
                 decisions=len(seen.decisions),
             )
         )
@@ -92,15 +94,22 @@ def statements(rows: list[Shifted]) -> list[Statement]:
     return [
         Statement(
             key="mismatch",
-            paper="Where traffic moves between brokers, parts that stay as they are cost dear.",
-            measured=f"{wait(static.before_s)} before, {wait(static.after_s)} after",
-            holds=static.after_s > WITHIN * static.before_s,
+            paper="The mismatch between traffic and parts that stay can produce significant "
+            "penalties.",
+            measured=f"{wait(static.before_s)} before, {wait(static.settled_s)} after",
+            holds=static.settled_s > WITHIN * static.before_s,
         ),
         Statement(
-            key="adapted",
-            paper="Parts in proportion to mean rates and largest backlogs avoid that.",
-            measured=f"{wait(paper.after_s)} from ten seconds after the shift on; "
-            f"Weir {wait(weir.after_s)}, with {weir.decisions} changes of parts",
-            holds=paper.after_s <= WITHIN * paper.before_s,
+            key="settles",
+            paper="Parts in proportion to mean rates and largest backlogs avoid them.",
+            measured=f"{wait(paper.settled_s)} from a minute after the shift on",
+            holds=paper.settled_s <= WITHIN * paper.before_s,
+        ),
+        Statement(
+            key="ten-seconds",
+            paper="*Weir's own aim:* within half as long again as before after ten seconds.",
+            measured=f"{wait(weir.soon_s)} for {wait(weir.before_s)}; by the paper's rule "
+            f"{wait(paper.soon_s)}",
+            holds=weir.soon_s <= WITHIN * weir.before_s,
         ),
     ]

@@ -75,7 +75,7 @@ def table() -> list[Searched]:
                     bench = VirtualTestbed(workload, seed, is_replayed=False)
                     problem, simulated = bench.problem, bench.simulated
 
-                    def late(
+                    def ratio(
                         at: int,
                         here: np.ndarray,
                         problem=problem,  # type: ignore[no-untyped-def]
@@ -84,7 +84,7 @@ def table() -> list[Searched]:
                         return float(simulated.ratio(problem, at, here))
 
                     halves.append(
-                        searched_by_halves(by_rates_alone(problem), late, seed=seed).rounds
+                        searched_by_halves(by_rates_alone(problem), ratio, seed=seed).rounds
                     )
             rounds[wrong] = tuple(len(each.rounds) for each in seen)
             minutes[wrong] = tuple(each.seconds / 60.0 for each in seen)
@@ -122,14 +122,14 @@ def statements(rows: list[Searched]) -> list[Statement]:
         Statement(
             key="search",
             paper=f"The search by halves takes {paper} rounds for the six topics.",
-            measured=f"{model} by the model, {', '.join(map(str, halves))} at simulated brokers",
-            holds=0.75 * paper <= model <= 1.25 * paper,
+            measured=f"{', '.join(map(str, halves))} at simulated brokers, {model} by the model",
+            holds=all(0.75 * paper <= each <= 1.25 * paper for each in (fmean(halves), model)),
         ),
         Statement(
             key="burstier",
             paper="As the burstiness of the topic increases, so does the duration of the search.",
             measured=", ".join(f"{each:.1f}" for each in per_topic) + " rounds on average",
-            holds=per_topic[-1] > per_topic[0] and per_topic[-2] > per_topic[1],
+            holds=per_topic == sorted(per_topic),
         ),
         Statement(
             key="better-models",
@@ -139,7 +139,13 @@ def statements(rows: list[Searched]) -> list[Statement]:
                 for each, counts in wrong.items()
             )
             + " rounds for the six topics",
-            holds=all(fmean(counts) <= MOST_ROUNDS for counts in wrong.values())
+            holds=all(fmean(counts) < fmean(halves) for counts in wrong.values())
             and all(row.kept for row in rows),
+        ),
+        Statement(
+            key="twelve",
+            paper=f"*Weir's own aim:* at most {MOST_ROUNDS} rounds with rates off by a quarter.",
+            measured=f"at most {max(max(counts) for counts in wrong.values())}",
+            holds=all(max(counts) <= MOST_ROUNDS for counts in wrong.values()),
         ),
     ]

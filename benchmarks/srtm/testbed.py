@@ -83,6 +83,7 @@ class Workload:
 
     @property
     def rate_per_s(self) -> float:
+        """Return what all publishers send together."""
         return self.publishers * RATE_PER_S
 
 
@@ -101,6 +102,7 @@ class Seen:
 
     @property
     def brokers(self) -> int:
+        """Return how many serve somebody."""
         return len(self.p99_by_broker_s)
 
 
@@ -206,10 +208,6 @@ class VirtualTestbed:
         chosen = with_brokers(problem, set(order[:count]))
         return assign(chosen, rule, seed=self.seed, keep=False)
 
-    def load_balanced(self) -> Seen:
-        """Return LB: all brokers, total loads even."""
-        return self.measured(self.over(BROKERS, load_balanced.RULE))
-
     def fewest(self, rule: Rule) -> Seen:
         """Return the fewest brokers that are measured to keep the objective, one more at a time;
         where none do, those that are nearest to it, as the paper reports them."""
@@ -238,11 +236,13 @@ class VirtualTestbed:
         objective, that of its rounds which is nearest to it."""
         objectives = self.problem.contract.objectives
         rounds = profile(self.problem, self.simulated.measure, seed=self.seed).rounds
+        if not rounds:
+            raise ValueError("no number of brokers has room for this topic")
 
-        def late(at: int) -> float:
+        def ratio(at: int) -> float:
             return max(each.ratio(objectives) for each in rounds[at].problem.measured.values())
 
-        nearest = min(range(len(rounds)), key=late)
+        nearest = min(range(len(rounds)), key=ratio)
         return self.measured(rounds[nearest].problem.publishers.today, len(rounds))
 
     def _in_force(self, places: Places) -> PlacementProblem:

@@ -106,7 +106,8 @@ def burstiness_of(problem: PlacementProblem) -> float:
     would bring if they came at random; 1 where nothing was recorded.
 
     Periodic publishers, or groups that are only nearly in lockstep, are less bursty than that. The
-    part of a bucket is as its whole where groups are split in proportion, and so is the work.
+    factor is that of the whole topic at one broker; that its parts are as bursty is an
+    approximation. A topic whose batches at random would find no work at all has none.
     """
     recorded, at_random = problem.contract.recorded_bucket, _work_at_random(problem)
     if recorded is None or not at_random:
@@ -116,11 +117,12 @@ def burstiness_of(problem: PlacementProblem) -> float:
 
 def as_bursty_as(problem: PlacementProblem, recorded: PlacementProblem) -> PlacementProblem:
     """Return the problem with the bucket that would have been recorded of it, were it as bursty as
-    the other one, of which one was recorded."""
-    at_random = _work_at_random(problem)
-    if problem.contract.recorded_bucket is None or not at_random:
+    the other one, of which one was recorded; without one where nothing can be said of that."""
+    if problem.contract.recorded_bucket is None:
         return problem
-    bucket = 1.0 + burstiness_of(recorded) * at_random
+    bucket = None
+    if _work_at_random(recorded) and (at_random := _work_at_random(problem)):
+        bucket = 1.0 + burstiness_of(recorded) * at_random
     return replace(problem, contract=replace(problem.contract, recorded_bucket=bucket))
 
 

@@ -76,8 +76,9 @@ def fitted(problem: PlacementProblem) -> PlacementProblem:
     """Return the problem with the speed of each broker as the measured delays show it; the same
     problem where nothing was measured, now or before.
 
-    Others are taken to be as fast beside their publish rates as those measured, unless the topic
-    would have no room then: nobody is turned away because of a speed that nobody measured.
+    Others are taken to be as fast beside their publish rates as those measured, unless all brokers
+    together would have too little room for the topic then: a speed that nobody measured is no
+    reason to turn it away.
     """
     loads = problem.loads()
     speeds = [
@@ -127,10 +128,8 @@ def _fitted_speed(problem: PlacementProblem, at: int, loads: Floats) -> float:
     """Return the speed with which the model says of today's publishers what was measured.
 
     A percentile that is too short for any gives a capacity beyond which speed no longer matters.
-    One that is too long for a broker hardly faster than what is sent is that of a backlog, which
-    grew by 1/speed less 1/sent with each message: from what it has become while it was measured
-    follows the speed. Longer than that time it had begun before; then that slow speed is all that
-    is known.
+    One that a broker hardly faster than what it lets through would still keep gives that speed:
+    messages are counted as they leave, and those of other topics are held up alike.
     """
     measured, broker = problem.measured[at], problem.brokers[at]
     rate = measured.messages / measured.seconds
@@ -162,8 +161,9 @@ def _fitted_speed(problem: PlacementProblem, at: int, loads: Floats) -> float:
         while low > slowest and too_long(math.log(low)) <= 0.0:
             low, high = max(sent + (low - sent) / 2.0, slowest), low
         if low == slowest and too_long(math.log(low)) <= 0.0:
-            grew = target_s / (PERCENTILE * measured.seconds)
-            return slowest if grew > 1.0 else min(slowest, sent / (1.0 + grew))
+            expected = float(loads[problem.publishers.today == at].sum())
+            through = rate + broker.allocated_rate_per_s * min(1.0, rate / expected)
+            return through * (1.0 + LEAST_GAP)
     return math.exp(brentq(too_long, math.log(low), math.log(high), xtol=RESOLUTION))
 
 

@@ -96,9 +96,6 @@ class SimulatedBrokers:
         senders = senders_of(problem, sending)
         alone, together = sending[groups[sending] == NOWHERE], groups[sending]
         known, of = np.unique(together[together != NOWHERE], return_inverse=True)
-        phases = np.random.default_rng([self.seed, PHASES]).uniform(
-            0.0, 1.0, len(groups) + len(problem.publishers.group_names)
-        )
         offsets = None
         if self.spread_s > 0.0:
             late = late_in_group(groups, self.spread_s, seed=self.seed)
@@ -116,9 +113,17 @@ class SimulatedBrokers:
         return replace(
             senders,
             batches=batches,
-            phases=np.concatenate([phases[alone], phases[len(groups) + known]]),
+            phases=self._phases(problem, alone, known) if self.is_replayed else None,
             offsets_s=offsets,
         )
+
+    def _phases(self, problem: PlacementProblem, alone: Places, groups: Places) -> Floats:
+        """Return where in its period each publisher without a group begins, then each group."""
+        publishers = len(problem.publishers.names)
+        drawn = np.random.default_rng([self.seed, PHASES]).uniform(
+            0.0, 1.0, publishers + len(problem.publishers.group_names)
+        )
+        return np.concatenate([drawn[alone], drawn[publishers + groups]])
 
     def times(self, problem: PlacementProblem, seconds: float) -> Floats:
         """Return when messages of all publishers come, in the first so many seconds."""

@@ -170,8 +170,9 @@ def delays_at(
     seed: Sequence[int],
     arrivals: Arrivals = "poisson",
 ) -> tuple[Floats, Floats]:
-    """Return what each message of so many seconds takes, in the order in which they come, and how
-    long the bucket holds it of that."""
+    """Return what each message takes that comes and leaves within so many seconds, in the order in
+    which they come, and how long the bucket holds it of that. So agents count, too: of a broker
+    that cannot follow they see as many messages as it processes."""
     times = message_times(senders, seconds, seed, arrivals)
     delays, holds = np.empty(len(times)), np.empty(len(times))
     others = at_random(
@@ -187,7 +188,8 @@ def delays_at(
         delays,
         holds,
     )
-    return delays, holds
+    has_left = times + delays <= seconds
+    return delays[has_left], holds[has_left]
 
 
 def _enough(
@@ -226,6 +228,8 @@ def _batch_starts(
     senders: Senders, seconds: float, seed: Sequence[int], arrivals: Arrivals
 ) -> tuple[Floats, Counts]:
     """Return when batches begin, in order, and who sends each."""
+    if not len(senders.batches):
+        return np.empty(0), np.empty(0, dtype=np.int64)
     if arrivals == "periodic":
         periods = 1.0 / senders.batches_per_s
         phases = senders.phases

@@ -184,16 +184,21 @@ def test_processing_too_short_to_be_measured_is_that_of_a_very_fast_broker(own_s
     assert fitted(known).brokers[0].room_per_s == 9_000.0
 
 
-@pytest.mark.parametrize("overload", [1.05, 1.6])
-def test_a_growing_backlog_says_how_fast_a_broker_is(overload: float) -> None:
-    given_ = topic(["b0"] * 1_000, [20_000.0])
-    speed = 10_000.0 / overload
+@pytest.mark.parametrize("overload", [1.05, 1.6, 3.0])
+@pytest.mark.parametrize("batch", [1, 10])
+@pytest.mark.parametrize("others", [0.0, 8_000.0])
+def test_a_broker_that_cannot_follow_is_as_fast_as_what_it_lets_through(
+    overload: float, batch: int, others: float
+) -> None:
+    given_ = topic(["b0"] * 1_000, [40_000.0], topic={"batch": batch, "bucket": 1e6})
+    given_ = replace(given_, brokers=(replace(given_.brokers[0], allocated_rate_per_s=others),))
+    speed = (10_000.0 + others) / overload
     brokers = SimulatedBrokers(true_per_s=[speed], seconds=60.0, most_seconds=60.0, seed=3)
     known = replace(given_, measured={0: brokers.measure(given_, 0)})
     assert fitted(known).brokers[0].speed_per_s == pytest.approx(speed, rel=0.02)
 
 
-def test_nobody_is_turned_away_because_of_a_speed_that_nobody_measured() -> None:
+def test_a_topic_is_not_turned_away_because_of_a_speed_that_nobody_measured() -> None:
     given_ = topic(["b0"] * 60 + [None] * 40, [900.0, 900.0])
     brokers = SimulatedBrokers(true_per_s=[350.0, 800.0], seconds=60.0, most_seconds=60.0, seed=3)
     fit = fitted(replace(given_, measured={0: brokers.measure(given_, 0)}))

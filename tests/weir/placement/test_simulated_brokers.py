@@ -73,9 +73,10 @@ def test_who_is_late_in_a_group_is_not_shown_by_its_place() -> None:
     assert len({tuple(np.argsort(row)) for row in late}) > 15
 
 
-def test_what_is_not_replayed_is_drawn_anew_for_each_measurement() -> None:
+@pytest.mark.parametrize("arrivals", ["poisson", "periodic"])
+def test_what_is_not_replayed_is_drawn_anew_for_each_measurement(arrivals: Arrivals) -> None:
     given = bursting([0] * 40)
-    anew = brokers("poisson", is_replayed=False)
-    assert anew.measure(given, 0).messages != anew.measure(given, 0).messages
-    same = brokers("poisson")
+    anew = brokers(arrivals, is_replayed=False)
+    assert anew.measure(given, 0) != anew.measure(given, 0)
+    same = brokers(arrivals)
     assert same.measure(given, 0) == same.measure(given, 0)

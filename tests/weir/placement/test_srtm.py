@@ -10,23 +10,28 @@ import pytest
 from benchmarks.srtm import experiments, shift, table_1
 from benchmarks.srtm.__main__ import FLEET
 from benchmarks.srtm.report import markdown
-from benchmarks.srtm.testbed import MAX_MIN, VirtualTestbed, Workload
+from benchmarks.srtm.testbed import MARGIN, MAX_MIN, VirtualTestbed, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from benchmarks.statements import Statement
 
-KNOWN_NOT_TO_HOLD = {"three", "bursts", "improves", "even-worse", "level"}
-"""Figure 8 on brokers of one server; of the others docs/srtm.md says why."""
+DIFFERENT = {
+    "figure-6": {"level"},
+    "figure-7": {"lb-falls"},
+    "figure-8": {"three", "third", "bursts", "improves"},
+    "figure-9": set(),
+    "figure-10": {"even-worse"},
+    "figure-11": set(),
+    "table-1": {"burstier"},
+    "shift": set(),
+}
+"""What does not hold, and docs/srtm.md says why."""
 
 
-def differing(statements: Iterable[Statement]) -> dict[str, str]:
-    return {
-        entry.key: entry.measured
-        for entry in statements
-        if not entry.holds and entry.key not in KNOWN_NOT_TO_HOLD
-    }
+def differing(statements: Iterable[Statement]) -> set[str]:
+    return {entry.key for entry in statements if not entry.holds}
 
 
 @pytest.fixture(autouse=True)
@@ -36,39 +41,39 @@ def fewer_repetitions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_split_costs_what_the_paper_says() -> None:
     figure = experiments.penalty()
-    assert not differing(figure.statements)
+    assert differing(figure.statements) == DIFFERENT["figure-6"]
     # Of the rise from one broker to six the contract alone explains all but processing.
     light = figure.panels[0].lines["over k brokers"]
     contract = VirtualTestbed(Workload(publishers=1_000), 1).problem.contract
-    waits = 1e3 * (6.0 * contract.bucket / 1.1 - contract.bucket) / contract.token_rate_per_s
+    waits = 1e3 * (6.0 * contract.bucket / MARGIN - contract.bucket) / contract.token_rate_per_s
     assert waits <= light[-1].p99_ms <= 1.1 * waits
 
 
 def test_parts_that_follow_the_traffic_keep_it_from_waiting() -> None:
     rows = shift.shifted()
-    assert {entry.key: entry.holds for entry in shift.statements(rows)} == {
-        "mismatch": True,
-        "adapted": False,
-    }
-    assert rows[-1].after_s <= 1.5 * rows[-1].before_s
+    assert differing(shift.statements(rows)) == DIFFERENT["shift"]
+    static, by_the_paper, own = rows
+    assert own.soon_s < 0.01 * by_the_paper.soon_s
+    assert static.settled_s > 1.0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["concentration", "max_min_parts", "imprecise_correlation"])
 def test_statements_of_the_paper_hold(name: str) -> None:
-    assert not differing(getattr(experiments, name)().statements)
+    figure = getattr(experiments, name)()
+    assert differing(figure.statements) == DIFFERENT[figure.name]
 
 
 @pytest.mark.slow
 def test_correlation_keys_do_what_the_paper_says() -> None:
-    nine, ten = experiments.correlation()
-    assert not differing([*nine.statements, *ten.statements])
+    for figure in experiments.correlation():
+        assert differing(figure.statements) == DIFFERENT[figure.name]
 
 
 @pytest.mark.slow
 def test_the_page_holds_every_figure_and_what_was_measured_on_the_fleet() -> None:
     rows, shifts = table_1.table(), shift.shifted()
-    assert not differing(table_1.statements(rows))
+    assert differing(table_1.statements(rows)) == DIFFERENT["table-1"]
     figure = experiments.penalty()
     fleet = json.loads(FLEET.read_text(encoding="utf-8"))
     page = markdown(

@@ -12,6 +12,7 @@ from weir.errors import InvalidProblem
 from weir.model.placement import Objectives
 from weir.queueing.broker_delay import processing
 from weir.queueing.simulated_broker import (
+    Arrivals,
     Senders,
     Simulated,
     SimulatedBroker,
@@ -87,6 +88,12 @@ def test_periodic_senders_send_at_their_rate_and_together() -> None:
     moments, sizes = np.unique(times, return_counts=True)
     assert sizes.tolist() == [4] * 60
     assert np.diff(moments)[3:] == pytest.approx(np.diff(moments)[:-3])
+
+
+@pytest.mark.parametrize("arrivals", ["poisson", "periodic"])
+def test_where_nobody_is_nothing_is_sent(arrivals: Arrivals) -> None:
+    nobody = Senders(batches=np.empty(0, dtype=np.int64), batches_per_s=np.empty(0))
+    assert message_times(nobody, 10.0, (1,), arrivals).tolist() == []
 
 
 @pytest.mark.parametrize("arrivals", ["poisson", "periodic"])
