@@ -50,6 +50,14 @@ export const TRAFFIC = {
       { kind: "number", name: "token_bucket", label: "Burst", unit: "messages", required: false },
       {
         kind: "number",
+        name: "recorded_bucket",
+        label: "Recorded bucket",
+        unit: "messages",
+        hint: "What measure_buckets reads off a recording at this token rate; placements go by it.",
+        required: false,
+      },
+      {
+        kind: "number",
         name: "batch",
         label: "Batch",
         unit: "messages",
