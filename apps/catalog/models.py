@@ -95,8 +95,8 @@ class Topic(Entity):
     recorded_bucket = models.FloatField(
         null=True,
         blank=True,
-        help_text="Messages: the smallest bucket with which 99 % of the topic's recorded messages "
-        "find a token at one broker, at its token rate, as `manage.py measure_buckets` prints it. "
+        help_text="Smallest bucket, in messages, with which 99 % of the topic's recorded messages "
+        "find a token at one broker, at its token rate: what `manage.py measure_buckets` computes. "
         "Placements go by it; null: they take publishers to send at random.",
     )
     batch = models.PositiveIntegerField(

@@ -136,8 +136,8 @@ class TopicSerializer(EntitySerializer[Topic]):
         if now("recorded_bucket") is not None and now("token_bucket") is None:
             raise serializers.ValidationError(
                 {
-                    "recorded_bucket": "Recorded of a token bucket, which the topic has not; give "
-                    "it a rate and a burst, or leave this empty."
+                    "recorded_bucket": "Only beside a token bucket; give the topic a token rate "
+                    "and a burst, or clear this."
                 }
             )
         problems = topic_problems(self.instance, attrs)

@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
             name="recorded_bucket",
             field=models.FloatField(
                 blank=True,
-                help_text="Messages: the smallest bucket with which 99 % of the topic's recorded messages find a token at one broker, at its token rate, as `manage.py measure_buckets` prints it. Placements go by it; null: they take publishers to send at random.",
+                help_text="Smallest bucket, in messages, with which 99 % of the topic's recorded messages find a token at one broker, at its token rate: what `manage.py measure_buckets` computes. Placements go by it; null: they take publishers to send at random.",
                 null=True,
             ),
         ),

@@ -9088,7 +9088,7 @@ export interface components {
             token_bucket?: number | null;
             /**
              * Format: double
-             * @description Messages: the smallest bucket with which 99 % of the topic's recorded messages find a token at one broker, at its token rate, as `manage.py measure_buckets` prints it. Placements go by it; null: they take publishers to send at random.
+             * @description Smallest bucket, in messages, with which 99 % of the topic's recorded messages find a token at one broker, at its token rate: what `manage.py measure_buckets` computes. Placements go by it; null: they take publishers to send at random.
              */
             recorded_bucket?: number | null;
             /** @description Messages that a publisher sends at a time. */
@@ -11877,7 +11877,7 @@ export interface components {
             token_bucket?: number | null;
             /**
              * Format: double
-             * @description Messages: the smallest bucket with which 99 % of the topic's recorded messages find a token at one broker, at its token rate, as `manage.py measure_buckets` prints it. Placements go by it; null: they take publishers to send at random.
+             * @description Smallest bucket, in messages, with which 99 % of the topic's recorded messages find a token at one broker, at its token rate: what `manage.py measure_buckets` computes. Placements go by it; null: they take publishers to send at random.
              */
             recorded_bucket?: number | null;
             /** @description Messages that a publisher sends at a time. */
@@ -11968,7 +11968,7 @@ export interface components {
             token_bucket?: number | null;
             /**
              * Format: double
-             * @description Messages: the smallest bucket with which 99 % of the topic's recorded messages find a token at one broker, at its token rate, as `manage.py measure_buckets` prints it. Placements go by it; null: they take publishers to send at random.
+             * @description Smallest bucket, in messages, with which 99 % of the topic's recorded messages find a token at one broker, at its token rate: what `manage.py measure_buckets` computes. Placements go by it; null: they take publishers to send at random.
              */
             recorded_bucket?: number | null;
             /** @description Messages that a publisher sends at a time. */
