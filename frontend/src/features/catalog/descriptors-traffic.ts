@@ -53,7 +53,7 @@ export const TRAFFIC = {
         name: "recorded_bucket",
         label: "Recorded bucket",
         unit: "messages",
-        hint: "What measure_buckets reads off a recording at this token rate; placements go by it.",
+        hint: "Of a recording, by measure_buckets; placements go by it.",
         required: false,
       },
       {
