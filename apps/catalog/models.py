@@ -92,6 +92,13 @@ class Topic(Entity):
     )
     token_rate_per_s = models.FloatField(null=True, blank=True)
     token_bucket = models.FloatField(null=True, blank=True, help_text="Burst in messages.")
+    recorded_bucket = models.FloatField(
+        null=True,
+        blank=True,
+        help_text="Smallest bucket, in messages, with which 99 % of the topic's recorded messages "
+        "find a token at one broker, at its token rate: what `manage.py measure_buckets` computes. "
+        "Placements go by it; null: they take publishers to send at random.",
+    )
     batch = models.PositiveIntegerField(
         default=1, help_text="Messages that a publisher sends at a time."
     )
@@ -121,6 +128,15 @@ class Topic(Entity):
                 condition=Q(token_rate_per_s=None, token_bucket=None)
                 | Q(token_rate_per_s__isnull=False, token_bucket__isnull=False),
                 name="topic_token_bucket_whole_or_absent",
+            ),
+            models.CheckConstraint(
+                condition=Q(recorded_bucket=None)
+                | Q(recorded_bucket__gte=1, recorded_bucket__lt=float("inf")),
+                name="topic_recorded_bucket_finite_at_least_one",
+            ),
+            models.CheckConstraint(
+                condition=Q(recorded_bucket=None) | Q(token_bucket__isnull=False),
+                name="topic_recorded_bucket_has_a_token_bucket",
             ),
             models.CheckConstraint(condition=Q(batch__gt=0), name="topic_batch_positive"),
             models.CheckConstraint(

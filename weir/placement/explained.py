@@ -93,6 +93,7 @@ def explained_of(
             "rate_per_s": problem.contract.messages_per_s,
             "token_rate_per_s": problem.contract.token_rate_per_s,
             "bucket": problem.contract.bucket,
+            "recorded_bucket": problem.contract.recorded_bucket,
             "batch": problem.contract.batch,
             "slo_p99_s": objectives.p99_s,
             "slo_mean_s": objectives.mean_s,

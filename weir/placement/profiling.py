@@ -104,13 +104,17 @@ def fitted(problem: PlacementProblem) -> PlacementProblem:
         )
         return replace(problem, brokers=brokers)
 
-    fit = with_others_at(ratio)
-    return fit if _has_room(fit) else with_others_at(None)
+    return roomier(with_others_at(ratio), with_others_at(None))
 
 
-def _has_room(problem: PlacementProblem) -> bool:
-    room = math.fsum(broker.room_per_s for broker in problem.brokers)
-    return room >= float(problem.loads().sum())
+def roomier(problem: PlacementProblem, other: PlacementProblem) -> PlacementProblem:
+    """Return the other problem where the topic has room there alone, by the sum of all brokers."""
+
+    def has_room(each: PlacementProblem) -> bool:
+        room = math.fsum(broker.room_per_s for broker in each.brokers)
+        return room >= float(each.loads().sum())
+
+    return other if has_room(other) and not has_room(problem) else problem
 
 
 def fits(problem: PlacementProblem, at: int) -> bool:
@@ -472,9 +476,8 @@ def profile(
     known = problem
     while len(rounds) < most_rounds:
         fit = fitted(known)
-        bounded = _bounded(fit, tried, float(loads.min()))
-        if not _has_room(bounded):
-            bounded = _bounded(_with_speeds(known), tried, float(loads.min()))
+        least = float(loads.min())
+        bounded = roomier(_bounded(fit, tried, least), _bounded(_with_speeds(known), tried, least))
         curve = options(bounded, seed=seed)
         chosen = choice(bounded, curve, stay=True, seed=seed)
         if chosen is None or not chosen.fits:

@@ -107,6 +107,7 @@ class TopicSerializer(EntitySerializer[Topic]):
             "source_name",
             "token_rate_per_s",
             "token_bucket",
+            "recorded_bucket",
             "batch",
             "stream",
             "stream_name",
@@ -114,7 +115,7 @@ class TopicSerializer(EntitySerializer[Topic]):
             "link_costs",
             "class_count",
         ]
-        extra_kwargs = {"batch": {"min_value": 1}}
+        extra_kwargs = {"batch": {"min_value": 1}, "recorded_bucket": {"min_value": 1}}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
@@ -131,6 +132,13 @@ class TopicSerializer(EntitySerializer[Topic]):
             missing = "token_bucket" if now("token_bucket") is None else "token_rate_per_s"
             raise serializers.ValidationError(
                 {missing: "A token bucket needs both a rate and a burst; give both or neither."}
+            )
+        if now("recorded_bucket") is not None and now("token_bucket") is None:
+            raise serializers.ValidationError(
+                {
+                    "recorded_bucket": "Only beside a token bucket; give the topic a token rate "
+                    "and a burst, or clear this."
+                }
             )
         problems = topic_problems(self.instance, attrs)
         if problems:

@@ -37,6 +37,11 @@ class PlacementContractSerializer(serializers.Serializer[dict[str, Any]]):
     rate_per_s = serializers.FloatField(help_text="What its publishers send together.")
     token_rate_per_s = serializers.FloatField()
     bucket = serializers.FloatField(help_text="Messages that it may send at once.")
+    recorded_bucket = _newer(
+        "The smallest bucket that a recording asks for, messages, which delays were computed by; "
+        "of a what-if, the one that would have been recorded. Null: publishers were taken to send "
+        "at random."
+    )
     batch = serializers.IntegerField(help_text="Messages that a publisher sends at a time.")
     slo_p99_s = _seconds("Target of the 99th percentile, s; null: none.")
     slo_mean_s = _newer("Target of the mean, s; null: none.")

@@ -152,7 +152,7 @@ def _rate(senders: Iterable[Sender]) -> float:
 
 
 def _contract(topic: Topic) -> dict[str, Any]:
-    """Return the topic's token bucket and batch."""
+    """Return the topic's token bucket and batch, and its recorded bucket where it has one."""
     rate, bucket = topic.token_rate_per_s, topic.token_bucket
     if rate is None or bucket is None:
         raise _refused(
@@ -166,7 +166,10 @@ def _contract(topic: Topic) -> dict[str, Any]:
             "topic",
             f"Give {topic} a burst of at least 1 message, not {bucket:g}: no message ever passes.",
         )
-    return {"token_rate": rate, "bucket": bucket, "batch": topic.batch}
+    contract = {"token_rate": rate, "bucket": bucket, "batch": topic.batch}
+    if topic.recorded_bucket is not None:
+        contract["recorded_bucket"] = topic.recorded_bucket
+    return contract
 
 
 def _lists(system: System) -> dict[str, dict[str, str]]:

@@ -43,7 +43,10 @@ def check_belongs(run: Run, problem: PlacementProblem, plain: Mapping[str, Any])
     if {share["broker"] for share in plain["shares"]} != known:
         raise ValueError(f"{run}: answer shares the topic among other brokers than its snapshot")
     ours, theirs = problem.contract, plain["contract"]
-    names = ("token_rate_per_s", "bucket", "batch", "slo_p99_s", "slo_mean_s")
+    names = (
+        *("token_rate_per_s", "bucket", "recorded_bucket", "batch"),
+        *("slo_p99_s", "slo_mean_s"),
+    )
     if any(theirs.get(name) != getattr(ours, name) for name in names):
         raise ValueError(f"{run}: answer keeps to another contract than its snapshot has")
     measured = plain.get("measured")

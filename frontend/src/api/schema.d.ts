@@ -9086,6 +9086,11 @@ export interface components {
              * @description Burst in messages.
              */
             token_bucket?: number | null;
+            /**
+             * Format: double
+             * @description Smallest bucket, in messages, with which 99 % of the topic's recorded messages find a token at one broker, at its token rate: what `manage.py measure_buckets` computes. Placements go by it; null: they take publishers to send at random.
+             */
+            recorded_bucket?: number | null;
             /** @description Messages that a publisher sends at a time. */
             batch?: number;
             /** Format: uuid */
@@ -9289,6 +9294,11 @@ export interface components {
              * @description Messages that it may send at once.
              */
             bucket: number;
+            /**
+             * Format: double
+             * @description The smallest bucket that a recording asks for, messages, which delays were computed by; of a what-if, the one that would have been recorded. Null: publishers were taken to send at random.
+             */
+            recorded_bucket?: number | null;
             /** @description Messages that a publisher sends at a time. */
             batch: number;
             /**
@@ -11865,6 +11875,11 @@ export interface components {
              * @description Burst in messages.
              */
             token_bucket?: number | null;
+            /**
+             * Format: double
+             * @description Smallest bucket, in messages, with which 99 % of the topic's recorded messages find a token at one broker, at its token rate: what `manage.py measure_buckets` computes. Placements go by it; null: they take publishers to send at random.
+             */
+            recorded_bucket?: number | null;
             /** @description Messages that a publisher sends at a time. */
             batch?: number;
             /** Format: uuid */
@@ -11951,6 +11966,11 @@ export interface components {
              * @description Burst in messages.
              */
             token_bucket?: number | null;
+            /**
+             * Format: double
+             * @description Smallest bucket, in messages, with which 99 % of the topic's recorded messages find a token at one broker, at its token rate: what `manage.py measure_buckets` computes. Placements go by it; null: they take publishers to send at random.
+             */
+            recorded_bucket?: number | null;
             /** @description Messages that a publisher sends at a time. */
             batch?: number;
             /** Format: uuid */

@@ -58,6 +58,7 @@ export const topic = (change: Partial<Schemas["Topic"]> = {}): Schemas["Topic"] 
   source_name: null,
   token_rate_per_s: null,
   token_bucket: null,
+  recorded_bucket: null,
   batch: 1,
   stream: null,
   stream_name: null,

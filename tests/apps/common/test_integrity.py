@@ -1,5 +1,6 @@
 """The database itself refuses what must never be, whoever writes past the services."""
 
+import math
 from typing import Any
 
 import pytest
@@ -70,6 +71,21 @@ def test_rates_the_wrong_way_round(world: World):
 
 def test_half_a_token_bucket(world: World):
     refused("topic_token_bucket_whole_or_absent", lambda: Topic.objects.update(token_bucket=1))
+
+
+def test_a_bucket_recorded_of_no_token_bucket(world: World):
+    refused(
+        "topic_recorded_bucket_has_a_token_bucket",
+        lambda: Topic.objects.update(recorded_bucket=30),
+    )
+
+
+@pytest.mark.parametrize("recorded", [0.5, math.inf, math.nan])
+def test_a_recorded_bucket_that_is_no_number_of_messages(world: World, recorded):
+    refused(
+        "topic_recorded_bucket_finite_at_least_one",
+        lambda: Topic.objects.update(token_rate_per_s=5, token_bucket=5, recorded_bucket=recorded),
+    )
 
 
 def test_objective_of_everything(world: World):

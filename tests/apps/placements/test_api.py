@@ -182,6 +182,7 @@ def test_what_if_takes_every_change_together(api, placement):
         "rate_per_s": 1200.0,
         "token_rate_per_s": 1500.0,
         "bucket": 10.0,
+        "recorded_bucket": None,
         "batch": 2,
         "slo_p99_s": 0.2,
         "slo_mean_s": 0.1,

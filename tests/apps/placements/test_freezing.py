@@ -51,6 +51,28 @@ def test_contract_is_that_of_the_topic_and_its_tightest_p99_target(streets):
     }
 
 
+def test_a_recorded_bucket_is_frozen_where_the_topic_has_one(streets):
+    assert "recorded_bucket" not in frozen(streets)["topic"]
+    Topic.objects.filter(pk=streets.topic.pk).update(recorded_bucket=20.5)
+    assert frozen(streets)["topic"]["recorded_bucket"] == 20.5
+
+
+def test_a_topic_that_is_less_bursty_by_its_recording_takes_fewer_brokers(streets):
+    Publisher.objects.filter(topic=streets.topic).update(broker=None)
+    for name, rate in (("b1", 1300.0), ("b2", 1000.0), ("b3", 1000.0)):
+        Broker.objects.filter(name=name).update(publish_rate_max_per_s=rate)
+    Slo.objects.filter(name="tight").update(target=0.0375)
+    topics = Topic.objects.filter(pk=streets.topic.pk)
+    topics.update(batch=4, token_bucket=150.0)
+    at_random = placed(streets).placement
+    assert (at_random.brokers, at_random.outcome["contract"]["recorded_bucket"]) == (2, None)
+    topics.update(recorded_bucket=20.0)
+    recorded = placed(streets).placement
+    assert (recorded.brokers, recorded.outcome["contract"]["recorded_bucket"]) == (1, 20.0)
+    assert at_random.meets
+    assert recorded.meets
+
+
 def listed(streets: Streets, flow: str, **lists: list[str]) -> None:
     """Brokers let in these publishers, as lists in force say."""
     for broker, names in lists.items():

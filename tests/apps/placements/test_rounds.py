@@ -316,17 +316,21 @@ def test_agents_that_know_no_interval_of_the_mean_leave_it_open(api, streets, pl
     assert [one["verdict"] for one in row["measured"]["brokers"]] == ["inconclusive", "kept"]
 
 
-def test_placements_that_are_older_than_the_mean_are_shown(api, streets, placement):
+def test_placements_that_are_older_than_the_mean_and_recorded_buckets_are_shown(
+    api, streets, placement
+):
     outcome = placement.outcome
     for each in [outcome, outcome["contract"], outcome["today"], *outcome["shares"]]:
         each.pop("mean_s", None)
         each.pop("slo_mean_s", None)
+        each.pop("recorded_bucket", None)
     Placement.objects.filter(pk=placement.pk).update(outcome=outcome, mean_s=None)
     measured(streets)
     (row,) = rounds_of(api, placement)["results"]
     assert row["measured"]["brokers"][0]["predicted_mean_s"] is None
     detail = api.get(f"{ADDRESS}/{placement.public_id}").json()
     assert detail["outcome"]["contract"]["slo_mean_s"] is None
+    assert detail["outcome"]["contract"]["recorded_bucket"] is None
     assert detail["outcome"]["shares"][0]["mean_s"] is None
 
 

@@ -158,6 +158,7 @@ def test_repeated_run_makes_another_placement_of_the_same_bytes(streets, admin):
         (lambda plain: plain["assignments"].update(s01="b9"), "brokers that its snapshot has not"),
         (lambda plain: plain["shares"].pop(), "among other brokers"),
         (lambda plain: plain["contract"].update(bucket=41.0), "another contract"),
+        (lambda plain: plain["contract"].update(recorded_bucket=9.0), "another contract"),
         (lambda plain: plain.update(method="max_min"), "answer of max_min, not srtm"),
         (lambda plain: plain.update(measured={"of": "L-9"}), "by other measurements"),
         (lambda plain: plain["assignments"].update(s09="b1"), "moves s09, which is pinned to b2"),

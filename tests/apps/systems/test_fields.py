@@ -31,6 +31,7 @@ NUMBERS = [
     ("streams", "number"),
     ("groups", "number"),
 ]
+TOKENS = {"token_rate_per_s": 5, "token_bucket": 5}
 
 
 def placed(body: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -68,6 +69,18 @@ def test_impossible_number_is_refused_at_its_field(api, world: World, path, memb
     assert api.get(address, {"search": "alpha"}).json()["count"] == 0
 
 
+def test_a_recorded_bucket_goes_with_the_token_bucket(api, world: World):
+    body = BY_PATH["topics"].new(world, **TOKENS, recorded_bucket=1.5)
+    made = api.post("/api/v1/topics", body, format="json").json()
+    assert made["recorded_bucket"] == 1.5
+    address, without = f"/api/v1/topics/{made['id']}", dict.fromkeys(TOKENS)
+    kept = api.patch(address, without, format="json", headers={"if-match": '"1"'})
+    assert (kept.status_code, fields(kept)) == (400, ["recorded_bucket"])
+    without["recorded_bucket"] = None
+    gone = api.patch(address, without, format="json", headers={"if-match": '"1"'})
+    assert (gone.status_code, gone.json()["recorded_bucket"]) == (200, None)
+
+
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity"])
 def test_a_number_that_json_does_not_know_is_a_parse_error(api, world: World, literal):
     answer = raw(
@@ -95,6 +108,8 @@ def test_impossible_number_is_refused_on_edit_too(api, world: World, path, membe
         ("topics", {"rate_min_per_s": 11, "rate_max_per_s": 10}, "rate_min_per_s"),
         ("topics", {"token_rate_per_s": 5}, "token_bucket"),
         ("topics", {"token_bucket": 5}, "token_rate_per_s"),
+        ("topics", {"recorded_bucket": 30}, "recorded_bucket"),
+        ("topics", {**TOKENS, "recorded_bucket": 0.5}, "recorded_bucket"),
         ("topics", {"pattern": "gossip"}, "pattern"),
         ("topics", {"delivery": "maybe"}, "delivery"),
         ("brokers", {"capacities": [{"resource": "gpu", "capacity": 1}]}, "capacities[0].resource"),
@@ -135,6 +150,7 @@ def test_what_does_not_fit_is_named(api, world: World, path, values, field):
         ("brokers", {"capacities": [{"resource": "cpu"}]}, "capacities[0].capacity"),
         ("topics", {"node_costs": [{"cost": 1, "resource": "cpu"}]}, "node_costs[0].broker"),
         ("topics", {"rate_min_per_s": 11}, "rate_min_per_s"),
+        ("topics", {"recorded_bucket": 30}, "recorded_bucket"),
         ("consumer-classes", {"costs": [{"cost": 1}]}, "costs[0].resource"),
         ("overlays", {"edges": [{}]}, "edges[0].a"),
         ("subscribers", {"interests": [{}]}, "interests[0].topic"),

@@ -120,6 +120,19 @@ def test_columns_that_are_not_given_stay(api: Any, world: World) -> None:
     assert (first.rate_per_s, first.broker, first.pinned) == (4.5, world.broker, True)
 
 
+def test_a_recorded_bucket_is_a_column_of_topics(api: Any, world: World) -> None:
+    table = (
+        "name,rate_max_per_s,token_rate_per_s,token_bucket,recorded_bucket\n"
+        "periodic,5,6,9,2.5\nrandom,5,6,9,\n"
+    )
+    assert counts(send(api, world, table, "topics")) == (2, 0, 0)
+    recorded = dict(Topic.objects.values_list("name", "recorded_bucket"))
+    assert recorded == {"periodic": 2.5, "random": None, "world-topic": None}
+    assert counts(send(api, world, export(api, world, "topics"), "topics")) == (0, 0, 3)
+    late = "name,recorded_bucket\nrandom,3\nworld-topic,3\n"
+    assert errors(send(api, world, late, "topics")) == [(3, "recorded_bucket")]
+
+
 def test_nothing_that_differs_leaves_no_trace(api: Any, world: World) -> None:
     done(send(api, world, PUBLISHERS))
     before = state(world)

@@ -111,6 +111,7 @@ describe("a new object", () => {
     const { user } = renderPage(<NewObjectPage />, `${LIST}/new`, at("topics/new"));
     await user.type(await screen.findByLabelText("Name"), "orders");
     await user.type(screen.getByLabelText("Highest rate"), "10");
+    await user.type(screen.getByLabelText(/^Recorded bucket/), "2.5");
     await user.click(screen.getByRole("button", { name: "Create topic" }));
     await waitFor(() =>
       expect(screen.getByLabelText("Lowest rate")).toHaveAccessibleDescription(/lower it/),
@@ -119,6 +120,7 @@ describe("a new object", () => {
     const sent = asked.find((one: Asked) => one.method === "POST");
     expect(sent?.headers.get("Idempotency-Key")).not.toBeNull();
     expect(sent?.body).toMatchObject({ name: "orders", system: SYSTEM, rate_max_per_s: 10 });
+    expect(sent?.body).toMatchObject({ token_bucket: null, recorded_bucket: 2.5 });
   });
 });
 

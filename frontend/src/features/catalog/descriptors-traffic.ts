@@ -50,6 +50,14 @@ export const TRAFFIC = {
       { kind: "number", name: "token_bucket", label: "Burst", unit: "messages", required: false },
       {
         kind: "number",
+        name: "recorded_bucket",
+        label: "Recorded bucket",
+        unit: "messages",
+        hint: "Of a recording, by measure_buckets; placements go by it.",
+        required: false,
+      },
+      {
+        kind: "number",
         name: "batch",
         label: "Batch",
         unit: "messages",

@@ -15,11 +15,17 @@ import { PageHead, type Fact } from "@/components/ui/page";
 import { Badge } from "@/components/ui/state-badge";
 import { tell, tellFailure } from "@/components/ui/toast";
 import { to } from "@/lib/kinds";
-import { countText, fixed, rateText } from "@/lib/numbers";
+import { countText, fixed, rateText, significant } from "@/lib/numbers";
 import { clockText, exactTime } from "@/lib/time";
 import { methodWord } from "@/lib/words";
 
-function factsOf(placement: PlacementDetail): Fact[] {
+/** What waits for tokens were computed by; of a what-if nothing was recorded. */
+function recordedText(bucket: number | null | undefined, isWhatIf: boolean): string {
+  if (bucket === null || bucket === undefined) return "";
+  return isWhatIf ? ", as bursty as recorded" : `, recorded: ${significant(bucket, 3)} messages`;
+}
+
+function factsOf(placement: PlacementDetail, isWhatIf: boolean): Fact[] {
   const { outcome, note, based_on: basedOn, round } = placement;
   const { contract, today } = outcome;
   return [
@@ -31,7 +37,7 @@ function factsOf(placement: PlacementDetail): Fact[] {
     {
       key: "tokens",
       icon: "bucket",
-      text: `${rateText(contract.token_rate_per_s)} tokens/s, bucket ${fixed(contract.bucket)} tokens`,
+      text: `${rateText(contract.token_rate_per_s)} tokens/s, bucket ${fixed(contract.bucket)} tokens${recordedText(contract.recorded_bucket, isWhatIf)}`,
     },
     { key: "slo", icon: "target", text: sloText(contract) ?? "no SLO" },
     {
@@ -116,7 +122,7 @@ export function PlacementHead({
           {isWhatIf ? <WhatIfBadge /> : <SloBadge meets={placement.meets} />}
         </>
       }
-      facts={factsOf(placement)}
+      facts={factsOf(placement, isWhatIf)}
       commands={
         <>
           {placement.allowed_commands.includes("rerun") ? (

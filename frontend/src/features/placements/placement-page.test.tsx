@@ -289,6 +289,21 @@ describe("what if", () => {
     expect(screen.queryByText("What if", { selector: ".badge" })).toBeNull();
   });
 
+  it("says what bucket was recorded, and of a change that nothing was", async () => {
+    const recorded = (of: Outcome, bucket: number): Outcome => ({
+      ...of,
+      contract: { ...of.contract, recorded_bucket: bucket },
+    });
+    const placement = placementDetail({ outcome: recorded(L4.outcome, 30.42) });
+    serve({ ...answersOf(placement), [WHAT_IF]: ok(recorded(CHANGED, 35.1)) });
+    open();
+    const tokens = "110,000 tokens/s, bucket 48 tokens";
+    expect(await screen.findByText(`${tokens}, recorded: 30.4 messages`)).toBeInTheDocument();
+    fireEvent.change(slider(/^Bucket/), { target: { value: "96" } });
+    expect(await screen.findByText(/tokens, as bursty as recorded$/)).toBeInTheDocument();
+    expect(screen.queryByText(/recorded: /)).toBeNull();
+  });
+
   it("moves a slider by one unit, with Shift by ten, and not beyond its ends", async () => {
     const asked = serve({ ...answers, [WHAT_IF]: ok(CHANGED) });
     open();
