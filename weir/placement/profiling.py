@@ -77,7 +77,8 @@ def fitted(problem: PlacementProblem) -> PlacementProblem:
     problem where nothing was measured, now or before.
 
     Others are taken to be as fast beside their publish rates as those measured, unless all brokers
-    together would have too little room for the topic then: a speed that nobody measured is no
+    Others are taken to be as fast beside their publish rates as those measured, unless the topic
+    has room only if they are as fast as they are said to be: a speed that nobody measured is no
     reason to turn it away.
     """
     loads = problem.loads()
