@@ -49,8 +49,7 @@ same numbers. [At the end](#on-real-brokers) the same question is put to real on
   recorded bucket ([ADR 45](adr/0045-how-bursty-a-topic-is-is-recorded-as-one-number.md)).
 - The paper's figures are curves, and the text that we have is without its pictures: no value could
   be digitised. What it says of them in words and numbers, and Table 1, stand beside ours.
-- "Holds?" is computed of the medians, and `tests/weir/placement/test_srtm.py` asserts it with fewer
-  repetitions.
+- "Holds?" is computed of the medians, and `tests/weir/placement/test_srtm.py` asserts it.
 
 ## What the paper does not say, and what was taken
 

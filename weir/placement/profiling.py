@@ -76,7 +76,6 @@ def fitted(problem: PlacementProblem) -> PlacementProblem:
     """Return the problem with the speed of each broker as the measured delays show it; the same
     problem where nothing was measured, now or before.
 
-    Others are taken to be as fast beside their publish rates as those measured, unless all brokers
     Others are taken to be as fast beside their publish rates as those measured, unless the topic
     has room only if they are as fast as they are said to be: a speed that nobody measured is no
     reason to turn it away.

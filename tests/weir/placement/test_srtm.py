@@ -34,12 +34,8 @@ def differing(statements: Iterable[Statement]) -> set[str]:
     return {entry.key for entry in statements if not entry.holds}
 
 
-@pytest.fixture(autouse=True)
-def fewer_repetitions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_split_costs_what_the_paper_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiments, "REPETITIONS", 1)
-
-
-def test_a_split_costs_what_the_paper_says() -> None:
     figure = experiments.penalty()
     assert differing(figure.statements) == DIFFERENT["figure-6"]
     # Of the rise from one broker to six the contract alone explains all but processing.
