@@ -484,7 +484,10 @@ def correlation() -> tuple[Figure, Figure]:
             axis="publishers of a group",
             panels=only(MAXMIN, SRTM, WEIR),
             statements=nine,
-            remark=_beside_search(panels),
+            remark=_beside_search(panels) + " The search goes by the first tenth of the messages, "
+            "and the figure shows what all of them took: what just kept the objective may miss it "
+            "by a hair; Weir keeps a margin. Of periodic publishers it is the phases that decide "
+            "how many brokers a search ends with.",
         ),
         Figure(
             name="figure-10",

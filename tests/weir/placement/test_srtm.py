@@ -21,7 +21,7 @@ DIFFERENT = {
     "figure-6": {"level"},
     "figure-7": {"lb-falls"},
     "figure-8": {"three", "third", "bursts", "improves"},
-    "figure-9": set(),
+    "figure-9": {"srtm-meets", "more-brokers"},
     "figure-10": {"even-worse"},
     "figure-11": set(),
     "table-1": {"burstier"},
