@@ -11,11 +11,16 @@ from benchmarks.srtm import experiments, shift, table_1
 from benchmarks.srtm.__main__ import FLEET
 from benchmarks.srtm.report import markdown
 from benchmarks.srtm.testbed import MARGIN, MAX_MIN, VirtualTestbed, Workload
+from tests.suites import effort
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from benchmarks.statements import Statement
+
+every_figure = pytest.mark.skipif(
+    effort(usual=True, thorough=False), reason="a quarter of an hour: make thorough has it"
+)
 
 DIFFERENT = {
     "figure-6": {"level"},
@@ -53,20 +58,20 @@ def test_parts_that_follow_the_traffic_keep_it_from_waiting() -> None:
     assert static.settled_s > 1.0
 
 
-@pytest.mark.slow
+@every_figure
 @pytest.mark.parametrize("name", ["concentration", "max_min_parts", "imprecise_correlation"])
 def test_statements_of_the_paper_hold(name: str) -> None:
     figure = getattr(experiments, name)()
     assert differing(figure.statements) == DIFFERENT[figure.name]
 
 
-@pytest.mark.slow
+@every_figure
 def test_correlation_keys_do_what_the_paper_says() -> None:
     for figure in experiments.correlation():
         assert differing(figure.statements) == DIFFERENT[figure.name]
 
 
-@pytest.mark.slow
+@every_figure
 def test_the_page_holds_every_figure_and_what_was_measured_on_the_fleet() -> None:
     rows, shifts = table_1.table(), shift.shifted()
     assert differing(table_1.statements(rows)) == DIFFERENT["table-1"]
