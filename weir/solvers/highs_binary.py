@@ -64,6 +64,12 @@ def minimise(
     solver.cbMipInterrupt.subscribe(ask)
     solver.cbSimplexInterrupt.subscribe(ask)
     run_aside(solver.run, end=end, stop=stop)
+    if solver.getModelStatus() == highspy.HighsModelStatus.kSolveError and not is_ending:
+        # Its presolve may leave nothing of a small program, and a solution that breaks a row: HiGHS
+        # sees that and gives up (seen in 1.14.0). Solved as it is, it is not lost.
+        solver.clearSolver()
+        solver.setOptionValue("presolve", "off")
+        run_aside(solver.run, end=end, stop=stop)
     status = solver.getModelStatus()
     if status == highspy.HighsModelStatus.kInfeasible:
         return BinaryAnswer(values=None, bound=math.inf, is_closed=True)

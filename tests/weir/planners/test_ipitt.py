@@ -7,7 +7,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.weir.planners.appendix_a import AppendixA
@@ -127,6 +127,8 @@ def cheapest(initial: Any, goal: Any, costs: ActionCosts) -> float:
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(["paper", "broker-disjoint"]))
+# The presolve of HiGHS 1.14.0 breaks a row of the program of 4 steps.
+@example(2852, "broker-disjoint")
 def test_solvers_agree_and_smaller_sets_are_never_better(seed: int, parallel: Parallel) -> None:
     problem = paper_workload(
         brokers=12, seed=seed, change_ratio=0.3, options=Options(parallel=parallel)
