@@ -1,0 +1,248 @@
+"""A map from nothing: groups, then streams within them, then both at once.
+
+Heavy items choose first. Groups are formed as if each were one stream; how many streams a group
+gets follows from what each of them saves: an item opens one where that saves more than a price, and
+the price is the one at which all streams are used. Then items and whole streams move on the cost of
+both layers together, first downhill, then by annealing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weir.clustering._search import (
+    STREAM_MOVES,
+    anneal,
+    descend,
+    descend_streams,
+    insert,
+    insert_within,
+)
+from weir.clustering._state import charged, load, state_of
+from weir.model.mapping import NOWHERE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from weir.clustering._items import Items
+    from weir.clustering._state import State
+    from weir.model.mapping import Weights
+
+    Ints = NDArray[np.int64]
+
+GROUPS_HOT, JOINT_HOT, COLD = 0.6, 0.1, 0.05
+"""Where annealing begins, in parts of the mean cost of an item, and the part of that where it
+ends."""
+
+GROUPS_SHARE = 0.4
+"""Of all trials, those on groups alone."""
+
+SLICE_TRIALS, SLICE_ITEMS = 200_000, 20_000
+"""Between two looks at the clock."""
+
+DESCENTS = 2
+"""Passes over all items at most, where each still moves some."""
+
+STILL = 2e-3
+"""A pass that moves at most this part of the items is the last one."""
+
+FEW_ITEMS, FEW_TRIALS, RESTARTS = 64, 20_000, 6
+"""Below so many items annealing begins so often, with so many trials at least, from hot."""
+
+PRICES = 9
+"""Prices tried of opening a stream."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """How a search is stopped and says how far it is."""
+
+    stop: Callable[[], bool]
+    report: Callable[[Mapping[str, float]], None]
+    total: int
+    """Trials in all, of which `done` is counted."""
+    done: int = 0
+
+    def after(self, trials: int) -> Watch:
+        return replace(self, done=self.done + trials)
+
+
+def layer_weights(weights: Weights) -> tuple[float, float]:
+    """Return what a stream's and what a group's rate times audience costs."""
+    return weights.messaging - weights.packet_share, weights.packet_share
+
+
+def go_down(
+    state: State, order: Ints, watch: Watch, *, flat: bool = False, passes: int = DESCENTS
+) -> bool:
+    """Move items and streams downhill until hardly any moves; return False where stopped."""
+    for _ in range(passes):
+        moved = 0
+        for begin in range(0, len(order), SLICE_ITEMS):
+            if watch.stop():
+                return False
+            moved += descend(state, order[begin : begin + SLICE_ITEMS], flat)
+        if not flat:
+            moved += descend_streams(state)
+        if moved <= STILL * len(order):
+            break
+    return True
+
+
+def cool(
+    state: State,
+    free: Ints,
+    watch: Watch,
+    *,
+    trials: int,
+    hot: float,
+    seed: int,
+    stream_moves: float = STREAM_MOVES,
+) -> bool:
+    """Anneal from `hot` to its cold part; return False where stopped."""
+    if not len(free) or hot <= 0.0:
+        return True
+    slices = -(-trials // SLICE_TRIALS)
+    for at in range(slices):
+        if watch.stop():
+            return False
+        begin, end = (hot * COLD ** ((at + step) / slices) for step in (0, 1))
+        draw = np.random.SeedSequence([seed, at]).generate_state(1)[0]
+        anneal(state, free, trials // slices, begin, end, int(draw), stream_moves)
+        watch.report(
+            {"done": watch.done + (at + 1) * trials // slices, "total": watch.total}
+        )
+    return True
+
+
+def anew(
+    items: Items, weights: Weights, *, trials: int, seed: int, watch: Watch
+) -> tuple[Ints, Ints, bool]:
+    """Return stream by item, group by stream, and whether the search came to its end."""
+    of_groups = int(trials * GROUPS_SHARE)
+    group_of_item, complete = _groups(items, trials=of_groups, seed=seed, watch=watch)
+    in_stream, in_group = layer_weights(weights)
+    order = items.order()
+    if in_stream < 0.0 and not pinned(items):
+        # A message is cheaper than its packet: to tell streams of a group apart does not pay.
+        _, stream_of = np.unique(group_of_item, return_inverse=True)
+        group_of = np.zeros(len(items.streams), dtype=np.int64)
+        group_of[stream_of] = group_of_item
+        return stream_of.astype(np.int64), group_of, complete
+    state = state_of(
+        items,
+        streams=len(items.streams),
+        groups=len(items.groups),
+        weights=(in_stream, in_group, 0.0),
+        fixed=items.pinned_stream != NOWHERE,
+        pinned_group=items.pinned_group,
+    )
+    _open_streams(state, items, group_of_item, order)
+    best = Best(state)
+    watch = watch.after(of_groups)
+    complete = complete and go_down(state, order, watch)
+    best.keep()
+    rounds = RESTARTS if len(items.rates) <= FEW_ITEMS else 1
+    for at in range(rounds if complete else 0):
+        mean = charged(state) / max(len(items.rates), 1)
+        hot = mean * (JOINT_HOT if rounds == 1 else 1.0)
+        least = FEW_TRIALS if rounds > 1 else 0
+        share = max((trials - of_groups) // rounds, least)
+        complete = cool(state, order, watch, trials=share, hot=hot, seed=seed + at)
+        watch = watch.after(share)
+        complete = go_down(state, order, watch) and complete
+        best.keep()
+        if not complete:
+            break
+    return *best.map(), complete
+
+
+class Best:
+    """The cheapest map that a state has had."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._cost = np.inf
+        self._map = (state.stream_of.copy(), state.group_of.copy())
+        self.keep()
+
+    def keep(self) -> None:
+        """Keep the map of now where it is cheaper."""
+        cost = charged(self._state)
+        if cost < self._cost:
+            self._cost = cost
+            self._map = (self._state.stream_of.copy(), self._state.group_of.copy())
+
+    def map(self) -> tuple[Ints, Ints]:
+        return self._map
+
+
+def pinned(items: Items) -> bool:
+    """Return whether anything is tied to a stream or a group."""
+    return bool((items.pinned_stream != NOWHERE).any() or (items.pinned_group != NOWHERE).any())
+
+
+def _groups(items: Items, *, trials: int, seed: int, watch: Watch) -> tuple[Ints, bool]:
+    """Return a group by item, as if a group were one stream, and whether this came to its end."""
+    count = min(len(items.groups), len(items.streams))
+    # Which group a pinned stream lies in may be pinned as well.
+    tied = np.where(
+        items.pinned_stream != NOWHERE, items.pinned_group[items.pinned_stream], NOWHERE
+    )
+    count = max(count, int(tied.max(initial=NOWHERE)) + 1)
+    state = state_of(items, streams=count, groups=count, fixed=tied != NOWHERE)
+    fixed = np.flatnonzero(tied != NOWHERE)
+    load(state, np.where(tied != NOWHERE, tied, NOWHERE), np.arange(count))
+    weight = items.rates * np.diff(items.starts)
+    order = np.argsort(-weight, kind="stable")
+    order = order[~np.isin(order, fixed)]
+    insert(state, order, True)
+    best = Best(state)
+    complete = go_down(state, order, watch, flat=True)
+    best.keep()
+    if complete:
+        hot = charged(state) / max(len(items.rates), 1) * GROUPS_HOT
+        complete = cool(
+            state, order, watch, trials=trials, hot=hot, seed=seed, stream_moves=0.0
+        )
+        complete = go_down(state, order, watch, flat=True) and complete
+        best.keep()
+    return best.map()[0], complete
+
+
+def _open_streams(state: State, items: Items, group_of_item: Ints, order: Ints) -> None:
+    """Put every item into a stream of its group, at the price at which all streams are used."""
+    pinned = np.flatnonzero(items.pinned_stream != NOWHERE)
+    fixed_streams = items.pinned_stream[pinned]
+    start = np.full(len(items.rates), NOWHERE, dtype=np.int64)
+    start[pinned] = fixed_streams
+    group_of = items.pinned_group.copy()
+    loose = pinned[group_of[fixed_streams] == NOWHERE]
+    group_of[items.pinned_stream[loose]] = group_of_item[loose]
+    taken = items.pinned_group != NOWHERE
+    taken[fixed_streams] = True
+    free = np.flatnonzero(~taken)
+
+    def openings(price: float) -> int:
+        load(state, start, group_of)
+        latest = np.full(len(items.groups), NOWHERE, dtype=np.int64)
+        return insert_within(state, order, group_of_item, price, free, latest)
+
+    weight = items.rates * np.diff(items.starts)
+    high = 4.0 * float(weight.sum())
+    low = high * 1e-9
+    if openings(0.0) > len(free):
+        for _ in range(PRICES):
+            price = float(np.sqrt(low * high))
+            if openings(price) > len(free):
+                low = price
+            else:
+                high = price
+        openings(high)
+    left = order[state.stream_of[order] == NOWHERE]
+    insert(state, left, False)

@@ -1,0 +1,209 @@
+"""A map that follows its load: which moves from the former map are worth what they are charged.
+
+Every flow moves on its own here, since of two with the same audience the busy one may be worth
+moving and the quiet one not. A map is taken only where it is cheaper with all its charges than to
+keep the former one, which is the hysteresis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weir.clustering._construct import JOINT_HOT, Best, anew, cool, go_down, layer_weights
+from weir.clustering._items import items_of
+from weir.clustering._search import insert
+from weir.clustering._state import charged, load, state_of
+from weir.model.mapping import NOWHERE, FlowMap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from weir.clustering._construct import Watch
+    from weir.clustering._items import Items
+    from weir.clustering._state import State
+    from weir.model.mapping import MappingProblem
+
+    Ints = NDArray[np.int64]
+
+RUNGS, LOWEST = 24, 1e-7
+"""Charges that a curve is drawn with, and the lowest of them in parts of the highest."""
+
+ADAPTING = 0.3
+"""Of all trials, those that begin at the former map."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Point:
+    """A map on the curve of cost against moves."""
+
+    move_cost: float
+    """Work per second that a moved flow was charged; a moved stream in proportion."""
+    flow_map: FlowMap
+
+
+def adapted(problem: MappingProblem, *, trials: int, seed: int, watch: Watch) -> FlowMap:
+    """Return the map that is cheapest with what its moves are charged, as far as was seen.
+
+    It is looked for from the former map on; one made anew, with the numbers of streams and groups
+    that leave most where it is, is taken where it is cheaper.
+    """
+    adaptation = _Adaptation(problem)
+    adaptation.charge(problem.move_cost, problem.stream_move_cost)
+    best = Best(adaptation.state)
+    first = int(trials * ADAPTING)
+    complete = adaptation.search(trials=first, seed=seed, watch=watch)
+    best.keep()
+    if complete:
+        watch = watch.after(first)
+        fresh = made_anew(problem, trials=trials - first, seed=seed, watch=watch)
+        load(adaptation.state, *adaptation.indices(fresh))
+        best.keep()
+        complete = fresh.complete
+    return adaptation.flow_map(*best.map(), complete=complete)
+
+
+def made_anew(problem: MappingProblem, *, trials: int, seed: int, watch: Watch) -> FlowMap:
+    """Return a map that was looked for without a former one; its streams and groups have the
+    numbers with which most flows stay."""
+    items = items_of(problem, collapse=layer_weights(problem.weights)[0] >= 0.0)
+    found = anew(items, problem.weights, trials=trials, seed=seed, watch=watch)
+    flow_map = items.flow_map(problem, found[0], found[1], complete=found[2])
+    return flow_map if problem.former is None else _renumbered(problem, flow_map)
+
+
+def curve(
+    problem: MappingProblem, *, trials: int, seed: int, watch: Watch, rungs: int = RUNGS
+) -> Iterator[Point]:
+    """Yield maps with falling cost and growing moves, from the former map on.
+
+    The first moves only what must move: flows without a stream, and those that pins tear away. Each
+    of the others was charged less for a move than the one before, the last one nothing.
+    """
+    adaptation = _Adaptation(problem)
+    of_stream = problem.stream_move_cost / problem.move_cost if problem.move_cost > 0.0 else 1.0
+    last = adaptation.map()
+    yield Point(move_cost=np.inf, flow_map=adaptation.flow_map(*last, complete=True))
+    highest, share = adaptation.dearest_item(), trials // (rungs + 1)
+    for rung in range(rungs + 1):
+        fee = highest * LOWEST ** (rung / rungs) if rung < rungs else 0.0
+        adaptation.charge(fee, fee * of_stream)
+        best = Best(adaptation.state)
+        complete = adaptation.search(trials=share, seed=seed + rung, watch=watch)
+        best.keep()
+        load(adaptation.state, *best.map())
+        watch = watch.after(share)
+        if not np.array_equal(last[0], best.map()[0]) or not np.array_equal(last[1], best.map()[1]):
+            last = best.map()
+            yield Point(move_cost=fee, flow_map=adaptation.flow_map(*last, complete=complete))
+        if not complete:
+            return
+
+
+class _Adaptation:
+    """A search that begins at the former map and can charge what leaves its place."""
+
+    def __init__(self, problem: MappingProblem) -> None:
+        self._problem = problem
+        self._items = items = items_of(problem, collapse=False)
+        in_stream, in_group = layer_weights(problem.weights)
+        self.state: State = state_of(
+            items,
+            streams=len(items.streams),
+            groups=len(items.groups),
+            weights=(in_stream, in_group, 0.0),
+            fixed=items.pinned_stream != NOWHERE,
+            home=items.home,
+            pinned_group=items.pinned_group,
+            home_group=items.home_group,
+        )
+        self._order = items.order()
+        load(self.state, *_former(items))
+        left = np.flatnonzero(self.state.stream_of == NOWHERE)
+        weight = items.rates * np.diff(items.starts)
+        insert(self.state, left[np.argsort(-weight[left], kind="stable")], False)
+
+    def charge(self, fee: float, stream_fee: float) -> None:
+        """Charge so much for each flow, and for each stream, that is not where it was."""
+        self.state.fees[:] = fee * self._items.flows
+        self.state.weights[2] = stream_fee
+
+    def dearest_item(self) -> float:
+        """Return what the dearest item costs in the worst case: no move of one saves more."""
+        rates, groups = self.state.group_rates, self.state.group_users
+        largest = float(groups.max(initial=0)) * float(self._items.rates.max(initial=0.0))
+        users = np.diff(self._items.starts).max(initial=0)
+        return float(sum(self.state.weights[:2])) * (largest + float(rates.max()) * float(users))
+
+    def search(self, *, trials: int, seed: int, watch: Watch) -> bool:
+        """Look for moves that pay; return False where stopped."""
+        if not go_down(self.state, self._order, watch):
+            return False
+        hot = charged(self.state) / max(len(self._items.rates), 1) * JOINT_HOT
+        complete = cool(self.state, self._order, watch, trials=trials, hot=hot, seed=seed)
+        return go_down(self.state, self._order, watch) and complete
+
+    def map(self) -> tuple[Ints, Ints]:
+        """Return stream by item and group by stream, as indices."""
+        return self.state.stream_of.copy(), self.state.group_of.copy()
+
+    def indices(self, flow_map: FlowMap) -> tuple[Ints, Ints]:
+        return self._items.indices(flow_map.stream_of, flow_map.group_of)
+
+    def flow_map(self, stream_of: Ints, group_of: Ints, *, complete: bool) -> FlowMap:
+        return self._items.flow_map(self._problem, stream_of, group_of, complete=complete)
+
+
+def _former(items: Items) -> tuple[Ints, Ints]:
+    """Return the former map with the pins of today; items without a place in it are NOWHERE."""
+    pinned = items.pinned_stream != NOWHERE
+    group_of = np.where(items.pinned_group != NOWHERE, items.pinned_group, items.home_group)
+    stream_of = np.where(pinned, items.pinned_stream, items.home)
+    lost = (stream_of != NOWHERE) & (group_of[stream_of] == NOWHERE)
+    stream_of[lost & ~pinned] = NOWHERE
+    group_of[stream_of[lost & pinned]] = 0
+    return stream_of, group_of
+
+
+def _renumbered(problem: MappingProblem, flow_map: FlowMap) -> FlowMap:
+    """Return the same map with the numbers of the former one where most flows agree with it."""
+    former = problem.former
+    assert former is not None
+    stream_of, group_of = flow_map.stream_of, flow_map.group_of
+    both = (stream_of != NOWHERE) & (former.stream_of != NOWHERE)
+    tied = problem.pinned_group != NOWHERE
+    tied[problem.pinned_stream[problem.pinned_stream != NOWHERE]] = True
+    stream = _matching(stream_of[both], former.stream_of[both], tied)
+    moved = np.full(problem.max_streams, NOWHERE, dtype=np.int64)
+    used = np.flatnonzero(group_of != NOWHERE)
+    moved[stream[used]] = group_of[used]
+    both = (moved != NOWHERE) & (former.group_of != NOWHERE)
+    tied = np.zeros(problem.max_groups, dtype=bool)
+    tied[problem.pinned_group[problem.pinned_group != NOWHERE]] = True
+    group = _matching(moved[both], former.group_of[both], tied)
+    return replace(
+        flow_map,
+        stream_of=np.where(stream_of == NOWHERE, NOWHERE, stream[stream_of]),
+        group_of=np.where(moved == NOWHERE, NOWHERE, group[moved]),
+    )
+
+
+def _matching(now: Ints, before: Ints, tied: NDArray[np.bool_]) -> Ints:
+    """Return a new number for each number, so that many of `now` become those of `before`.
+
+    The pair in which most agree comes first. What is tied keeps its number.
+    """
+    count = len(tied)
+    pairs, agreeing = np.unique(now * count + before, return_counts=True)
+    number = np.where(tied, np.arange(count), NOWHERE)
+    given = tied.copy()
+    for pair in pairs[np.argsort(-agreeing, kind="stable")].tolist():
+        old, new = divmod(pair, count)
+        if number[old] == NOWHERE and not given[new]:
+            number[old], given[new] = new, True
+    number[number == NOWHERE] = np.flatnonzero(~given)
+    return number
