@@ -1,8 +1,8 @@
 """The slides' K-means with single moves: items with a rate and an audience, into clusters.
 
 Each step takes one item out of its cluster and puts it where it costs least: item i in cluster C
-costs R_C |A_i \\ U_C| + r_i |U_C \\ A_i| more than apart. Every user of every cluster is counted, so
-that a step takes |A_i| rows of one byte a cluster.
+costs R_C |A_i \\ U_C| + r_i |U_C \\ A_i| more than apart. Every user of every cluster is counted,
+so that a step takes |A_i| rows of one byte a cluster.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Items:
         keys = np.unique(each * self.user_count + self.users)
         sizes = np.bincount(keys // self.user_count, minlength=len(used))
         return used, Items(
-            rates=np.bincount(dense, weights=self.rates, minlength=len(used)),
+            rates=_sums(dense, self.rates, len(used)),
             starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             users=(keys % self.user_count).astype(np.int32),
             user_count=self.user_count,
@@ -111,12 +111,19 @@ def cluster(
     for _ in range(params.max_epochs):
         if stop():
             return labels, False
-        rates = np.bincount(labels, weights=items.rates, minlength=count)
+        rates = _sums(labels, items.rates, count)
         order = rng.permutation(free)
         moved = sweep(order, *rows, labels, counts, served, sizes, members, rates, overlap)
         if moved <= params.few_moved * len(free):
             break
     return labels, True
+
+
+def _sums(
+    labels: NDArray[np.int64], values: NDArray[np.float64], count: int
+) -> NDArray[np.float64]:
+    """Return the sum of the values that have each label."""
+    return np.bincount(labels, weights=values, minlength=count).astype(np.float64)
 
 
 @compiled

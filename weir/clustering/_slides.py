@@ -54,7 +54,8 @@ class Mapper:
         self.items = Items(
             rates=np.ascontiguousarray(problem.rates_per_s[self.wanted], dtype=np.float64),
             starts=np.concatenate([interests.starts[self.wanted], ends]).astype(np.int64),
-            users=np.ascontiguousarray(interests.users, dtype=np.int32),
+            # Kernels are compiled for arrays that can be written.
+            users=np.require(interests.users, np.int32, ["C", "W"]),
             user_count=interests.user_count,
         )
         self.pinned = problem.pinned_stream[self.wanted]
@@ -63,7 +64,7 @@ class Mapper:
     def beginning(self) -> Layers:
         """Return streams divided equally over groups, and flows in random ones of them."""
         streams = self.some_of(np.arange(self.problem.max_streams), self.pinned[self.fixed])
-        drawn = streams[self.rng.integers(0, len(streams), len(self.wanted))]
+        drawn = streams[self.rng.integers(0, max(len(streams), 1), len(self.wanted))]
         return Layers(
             stream_of=np.where(self.fixed, self.pinned, drawn),
             group_of=self.divided(self.problem.pinned_group),
@@ -78,7 +79,7 @@ class Mapper:
         return np.sort(np.concatenate([used, others[: max(len(self.wanted) - len(used), 0)]]))
 
     def divided(self, group_of: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the groups with every stream that is NOWHERE given to one that has fewest."""
+        """Return groups where streams that were NOWHERE are dealt, each to one that has fewest."""
         group_of = group_of.copy()
         free = np.flatnonzero(group_of == NOWHERE)
         has = np.bincount(group_of[group_of != NOWHERE], minlength=self.problem.max_groups)
@@ -90,15 +91,16 @@ class Mapper:
             )
         more = np.maximum(low - has, 0)
         more[np.flatnonzero(has <= low)[: len(free) - int(more.sum())]] += 1
-        group_of[free] = np.repeat(np.arange(len(more)), more)
+        dealt = np.repeat(np.arange(len(more)), more)
+        nth = np.arange(len(dealt)) - np.repeat(np.cumsum(more) - more, more)
+        group_of[free] = dealt[np.lexsort((dealt, has[dealt] + nth))]
         return group_of
 
     def groups_first(self, begun: Layers) -> Layers:
         """Cluster flows into groups, then those of each group into the streams that lie there."""
-        complete = True
         flow_group = begun.group_of[begun.stream_of]
         groups = self.some_of(np.unique(begun.group_of), flow_group)
-        labels, ended = cluster(
+        labels, complete = cluster(
             self.items,
             len(groups),
             np.searchsorted(groups, flow_group),
@@ -107,7 +109,6 @@ class Mapper:
             rng=self.rng,
             stop=self.stop,
         )
-        complete &= ended
         stream_of = begun.stream_of.copy()
         streams_by_group = np.argsort(begun.group_of, kind="stable")
         grouped = begun.group_of[streams_by_group]

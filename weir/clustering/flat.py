@@ -43,7 +43,7 @@ def cluster(
     """Return the map of one clustering; only pinned flows bring a second stream into a group."""
     mapper = Mapper(problem, params, seed=seed, stop=stop)
     streams, group_of = _one_each(mapper)
-    start = mapper.rng.integers(0, len(streams), len(mapper.wanted))
+    start = mapper.rng.integers(0, max(len(streams), 1), len(mapper.wanted))
     start[mapper.fixed] = np.searchsorted(streams, mapper.pinned[mapper.fixed])
     labels, complete = clustered(
         mapper.items, len(streams), start, mapper.fixed, params, rng=mapper.rng, stop=stop
@@ -59,14 +59,12 @@ def _one_each(mapper: Mapper) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     order = np.concatenate([needed, np.setdiff1d(np.arange(mapper.problem.max_streams), needed)])
     # In this order, those that pinned flows need are the first to be given to empty groups.
     placed = np.empty_like(order)
-    pins = mapper.problem.pinned_group[order]
-    placed[order] = mapper.divided(pins)
+    placed[order] = mapper.divided(mapper.problem.pinned_group[order])
     carriers = order[np.unique(placed[order], return_index=True)[1]]
     spare = np.setdiff1d(carriers, needed)
     taken = np.isin(placed[spare], placed[needed])
     streams = np.concatenate([needed, spare[~taken]])
-    most = max(len(mapper.wanted), 1)
-    streams = streams[: max(most, len(needed))]
+    streams = streams[: max(len(mapper.wanted), len(needed))]
     group_of = np.full(mapper.problem.max_streams, NOWHERE, dtype=np.int64)
     group_of[streams] = placed[streams]
     return np.sort(streams), group_of

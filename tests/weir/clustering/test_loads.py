@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -78,7 +80,7 @@ def test_popularity_and_rate_fall_with_the_rank() -> None:
         for tenth in range(4)
     ]
     # Exponential: each tenth of the market has the same part of what the one before has.
-    parts = [later / sooner for sooner, later in zip(heads, heads[1:], strict=False)]
+    parts = [later / sooner for sooner, later in pairwise(heads)]
     assert max(parts) - min(parts) < 0.1
     log_rates = np.log(problem.rates_per_s[first])
     correlation = np.corrcoef(log_rates, ranks[first])[0, 1]
@@ -162,7 +164,7 @@ def test_day_changes_a_little_each_hour_and_markets_open_and_close() -> None:
     start = market_load(1, SMALL)
     hours = list(day(start, 24, 3, hourly=0.05))
     assert pairs(hours[0]) == pairs(start)
-    for sooner, later in zip(hours, hours[1:], strict=False):
+    for sooner, later in pairwise(hours):
         assert len(pairs(later) - pairs(sooner)) == round(0.05 * len(pairs(start)))
     first = np.array([name.startswith("m1/") for name in start.flows])
     rates = np.array([hour.rates_per_s[first].sum() for hour in hours])
