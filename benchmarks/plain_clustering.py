@@ -26,7 +26,7 @@ def groups_first(problem: MappingProblem, seed: int) -> FlowMap:
     wanted = np.flatnonzero(interests.audiences)
     audiences = [interests.users[low:high] for low, high in _rows(problem, wanted)]
     rates = problem.rates_per_s[wanted]
-    drawn = rng.integers(0, problem.max_streams, len(wanted))
+    drawn = rng.integers(0, min(problem.max_streams, len(wanted)), len(wanted))
     group_of = np.arange(problem.max_streams) % problem.max_groups
     groups = min(problem.max_groups, problem.max_streams)
     users = interests.user_count

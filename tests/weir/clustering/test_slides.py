@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks import plain_clustering
 from weir.clustering import clusterers, flat, groups_first, iterative, random_restart, streams_first
 from weir.clustering._kmeans import Items, KMeansParams, cluster
 from weir.clustering._slides import Layers, Mapper
@@ -336,6 +337,17 @@ def test_iterations_improve_a_market_load(method: Any) -> None:
         problem = market_load(seed, SHAPE, max_streams=20, max_groups=5)
         first = slow_cost(problem, run(groups_first, problem, seed=seed))
         assert slow_cost(problem, run(method, problem, seed=seed)) < 0.99 * first
+
+
+@pytest.mark.parametrize(("streams", "groups"), [(20, 5), (6, 9), (300, 7), (40, 1)])
+def test_groups_first_is_what_the_plain_version_does(streams: int, groups: int) -> None:
+    problem = market_load(1, SHAPE, max_streams=streams, max_groups=groups)
+    plain = plain_clustering.groups_first(problem, 3)
+    mapped = run(groups_first, problem, seed=3)
+    assert (mapped.stream_of == plain.stream_of).all()
+    assert (mapped.group_of == plain.group_of).all()
+    cost = slow_cost(problem, plain)
+    assert plain_clustering.cost_of(problem, plain) == pytest.approx(cost)
 
 
 def test_groups_first_divides_streams_equally() -> None:
