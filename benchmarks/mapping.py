@@ -43,6 +43,8 @@ LONGEST_S = 60.0
 LARGE = ((100_000, 1_000, 350, 1000, 100), (1_000_000, 10_000, 350, 10_000, 1000))
 """Flows, users, interests of a user, streams, groups."""
 DRIFT = 0.1
+MOVED = 0.1
+"""Part of the flows that an adaptive map may move."""
 SETTINGS: tuple[dict[str, Any], ...] = (
     {},
     {"markets": 4},
@@ -273,8 +275,36 @@ def kept(problem: MappingProblem, former: FlowMap) -> FlowMap:
     return FlowMap(stream_of=stream_of, group_of=group_of)
 
 
+def moved(problem: MappingProblem, mapped: FlowMap) -> tuple[float, int]:
+    """Return the part of flows, mapped before and now, that moved, and how many streams did."""
+    former = problem.former
+    if former is None:
+        return 0.0, 0
+    both = (former.stream_of != NOWHERE) & (mapped.stream_of != NOWHERE)
+    used = (former.group_of != NOWHERE) & (mapped.group_of != NOWHERE)
+    flows = np.count_nonzero(both & (former.stream_of != mapped.stream_of))
+    streams = np.count_nonzero(used & (former.group_of != mapped.group_of))
+    return flows / max(np.count_nonzero(both), 1), streams
+
+
+def curve_of(problem: MappingProblem, seed: int) -> list[FlowMap]:
+    """Return the maps between the former one and the cheapest; none without adaptive mapping."""
+    if find_spec("weir.clustering.adaptive") is None:
+        return []
+    adaptive = import_module("weir.clustering.adaptive")
+    watch = import_module("weir.clustering._construct").Watch
+    trials = int(clusterers()[DEFAULT].Params().effort * len(problem.interests.users))
+    points = adaptive.curve(
+        problem,
+        trials=trials,
+        seed=seed,
+        watch=watch(stop=lambda: False, report=lambda progress: None, total=trials),
+    )
+    return [point.flow_map for point in points]
+
+
 def print_drift() -> None:
-    """Print what a full remap gains and moves after a drift, and what the adaptive one does."""
+    """Print what a full remap gains after a drift, and how much of it few moves bring."""
     name = DEFAULT if DEFAULT in clusterers() else groups_first.NAME
     method = clusterers()[name]
     print(f"drift: {DRIFT:.0%} of the interests changed, rates with them; {name}")
@@ -286,16 +316,26 @@ def print_drift() -> None:
                 drifted(before, DRIFT, seed),
                 former=FormerMap(stream_of=old.stream_of, group_of=old.group_of),
             )
-            stays = kept(now, old)
+            stays = cost_of(now, kept(now, old))
             full, took = run(method, replace(now, former=None), seed)
-            kept_cost, full_cost = cost_of(now, stays), cost_of(now, full)
-            both = (old.stream_of != NOWHERE) & (full.stream_of != NOWHERE)
-            moves = np.count_nonzero(both & (old.stream_of != full.stream_of)) / both.sum()
+            gain = stays - cost_of(now, full)
             print(
-                f"  ({streams}, {groups}) seed {seed}: before {cost_of(before, old):,.0f}, kept "
-                f"{kept_cost:,.0f}, full remap {full_cost:,.0f} in {took:.2f} CPU s with "
-                f"{moves:.0%} of the flows moved"
+                f"  ({streams}, {groups}) seed {seed}: kept {stays:,.0f}, a full remap in "
+                f"{took:.2f} CPU s saves {gain / stays:.1%}, moving {moved(now, full)[0]:.0%}"
             )
+            began = time.process_time()
+            points = [
+                ((stays - cost_of(now, each)) / gain, *moved(now, each))
+                for each in curve_of(now, seed)
+            ]
+            few = [point for point in points if point[1] <= MOVED]
+            if few:
+                share, flows, moved_streams = max(few)
+                print(
+                    f"    {share:.0%} of that with {flows:.1%} of the flows and {moved_streams} "
+                    f"streams moved; curve in {time.process_time() - began:.2f} CPU s: "
+                    + " ".join(f"{share:.0%}@{flows:.1%}" for share, flows, _ in points)
+                )
 
 
 PARTS = {
