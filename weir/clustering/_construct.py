@@ -114,9 +114,7 @@ def cool(
         begin, end = (hot * COLD ** ((at + step) / slices) for step in (0, 1))
         draw = np.random.SeedSequence([seed, at]).generate_state(1)[0]
         anneal(state, free, trials // slices, begin, end, int(draw), stream_moves)
-        watch.report(
-            {"done": watch.done + (at + 1) * trials // slices, "total": watch.total}
-        )
+        watch.report({"done": watch.done + (at + 1) * trials // slices, "total": watch.total})
     return True
 
 
@@ -207,9 +205,7 @@ def _groups(items: Items, *, trials: int, seed: int, watch: Watch) -> tuple[Ints
     best.keep()
     if complete:
         hot = charged(state) / max(len(items.rates), 1) * GROUPS_HOT
-        complete = cool(
-            state, order, watch, trials=trials, hot=hot, seed=seed, stream_moves=0.0
-        )
+        complete = cool(state, order, watch, trials=trials, hot=hot, seed=seed, stream_moves=0.0)
         complete = go_down(state, order, watch, flat=True) and complete
         best.keep()
     return best.map()[0], complete
