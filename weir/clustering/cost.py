@@ -287,7 +287,9 @@ class _Clusters:
 
     def flows(self, at: int, users: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many flows of a cluster each of these users wants, all at least one."""
-        return self._flows[np.searchsorted(self._keys, self._numbers[at] * self._users + users)]
+        keys = int(self._numbers[at]) * self._users + users
+        flows: NDArray[np.int64] = self._flows[np.searchsorted(self._keys, keys)]
+        return flows
 
     def shared(self, users: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many of these users are in the audience of each cluster."""

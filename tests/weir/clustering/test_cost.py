@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from fractions import Fraction
 from itertools import product
 from typing import Any
