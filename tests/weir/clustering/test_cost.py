@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -20,8 +21,14 @@ from weir.clustering.cost import (
     pin_prices,
     random_cost,
 )
-from weir.codec.mapping import mapping_from_dict
+from weir.codec.mapping import mapping_from_dict, mapping_from_json
 from weir.model.mapping import NOWHERE, FlowMap, MappingProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "mapping"
+CHEAPEST_MARKETS = (35.125, 45.5)
 
 Where = dict[str, int]
 
@@ -194,3 +201,30 @@ def test_moves_count_what_is_mapped_before_and_now() -> None:
     assert moved_streams(of, now) == 1  # stream 0; stream 2 was not used before
     before = problem([1.0] * 5, [[0, 1, 3, 4]])
     assert (moved(before, now), moved_streams(before, now)) == (0, 0)
+
+
+def partitions(count: int, most: int) -> Iterator[list[int]]:
+    """Return all ways to divide things into at most so many parts, as the part of each."""
+    if not count:
+        yield []
+        return
+    for parts in partitions(count - 1, most):
+        for part in range(min(most, max(parts, default=-1) + 2)):
+            yield [*parts, part]
+
+
+def test_the_cheapest_map_of_the_markets() -> None:
+    of = mapping_from_json((GOLDEN / "markets.json").read_bytes())
+    wanted = np.flatnonzero(of.interests.audiences)
+    assert [of.flows[at] for at in np.flatnonzero(of.interests.audiences == 0)] == ["metals.tin"]
+    best = {}
+    for streams in partitions(len(wanted), of.max_streams):
+        stream_of = np.full(len(of.flows), NOWHERE)
+        stream_of[wanted] = streams
+        for groups in partitions(max(streams) + 1, of.max_groups):
+            group_of = np.full(of.max_streams, NOWHERE)
+            group_of[: len(groups)] = groups
+            cost = filtering_cost(of, stream_of, group_of)
+            best[cost.total] = cost
+    cheapest = best[min(best)]
+    assert (cheapest.transport, cheapest.messaging) == CHEAPEST_MARKETS
