@@ -193,7 +193,7 @@ def _chances(k: int, max_streams: int, max_groups: int) -> tuple[float, float]:
     transport = 0.0
     fewest, larger = divmod(max_streams, max_groups)
     for groups, streams in ((larger, fewest + 1), (max_groups - larger, fewest)):
-        if groups and streams > 1:
+        if groups and streams:
             # (1 - 1/S)^k - (1 - p)^k for p = streams / S, without taking like from like.
             others = streams - 1
             fall = math.log1p(-others / (max_streams - 1)) if streams < max_streams else -math.inf
@@ -320,8 +320,8 @@ class _Clusters:
 class _SingleMoves:
     """The savings of moving one flow, or one whole stream, out of a map.
 
-    What is moved is taken out first. All targets are compared in doubles; those that come within
-    rounding of the best are computed exactly.
+    What is moved is taken out first. All targets, among them where it was, are compared in doubles;
+    those that come within rounding of the best are computed exactly.
     """
 
     def __init__(self, problem: MappingProblem, flow_map: FlowMap) -> None:
@@ -389,7 +389,6 @@ class _SingleMoves:
         a, b = weights.packet_share, weights.messaging
         values = a * group_work + (b - a) * work
         error = ROUNDING * (a * group_work + (a + b) * work)
-        values[at] = np.inf  # where it is now
 
         def exact(stream_at: int, in_group: int) -> int:
             added = self._streams.added_exactly(stream_at, rate, len(users), shared)
@@ -398,11 +397,8 @@ class _SingleMoves:
 
         here = exact(at, group_at)
         best = min(
-            (
-                exact(int(self._into_streams[target]), int(self._into_groups[target]))
-                for target in _near_best(values, error)
-            ),
-            default=here,
+            exact(int(self._into_streams[target]), int(self._into_groups[target]))
+            for target in _near_best(values, error)
         )
         self._streams.take(at, -rate, -alone)
         self._groups.take(group_at, -rate, -group_alone)
@@ -422,14 +418,10 @@ class _SingleMoves:
         self._groups.take(group_at, rate, alone)
         values = self._groups.added(rate, len(users), shared)[self._group_targets]
         error = ROUNDING * values
-        values[group_at] = np.inf  # where it is now
         here = self._groups.added_exactly(group_at, rate, len(users), shared)
         best = min(
-            (
-                self._groups.added_exactly(target, rate, len(users), shared)
-                for target in _near_best(values, error)
-            ),
-            default=here,
+            self._groups.added_exactly(target, rate, len(users), shared)
+            for target in _near_best(values, error)
         )
         self._groups.take(group_at, -rate, -alone)
         return self._price(self._transport * (here - best))
@@ -439,11 +431,10 @@ class _SingleMoves:
         return self._streams.place(stream), self._groups.place(int(self._group_of[stream]))
 
     def _price(self, saving: int) -> float:
-        return float(max(0, saving) * self._unit * self._scale)
+        return float(saving * self._unit * self._scale)
 
 
 def _near_best(values: NDArray[np.float64], error: NDArray[np.float64]) -> list[int]:
     """Return all that may be the least, given how wrong each may be."""
-    least = np.min(values + error, initial=np.inf)
-    near: list[int] = np.flatnonzero(np.isfinite(values) & (values - error <= least)).tolist()
+    near: list[int] = np.flatnonzero(values - error <= np.min(values + error)).tolist()
     return near

@@ -48,10 +48,12 @@ WEIGHTS = st.one_of(st.sampled_from([0.0, 1.0, 2.0, 0.1]), st.floats(min_value=1
 
 
 @st.composite
-def plains(draw: st.DrawFn, *, flows: int = 7, users: int = 5) -> dict[str, Any]:
+def plains(
+    draw: st.DrawFn, *, flows: int = 7, users: int = 5, rates: st.SearchStrategy[float] = RATES
+) -> dict[str, Any]:
     """Return problems of few flows, some without an audience, with any pins and limits."""
-    rates = draw(st.lists(RATES, min_size=1, max_size=flows))
-    names = range(len(rates))
+    given = draw(st.lists(rates, min_size=1, max_size=flows))
+    names = range(len(given))
     wanted = draw(st.lists(st.sets(st.sampled_from(names)).map(sorted), min_size=1, max_size=users))
     streams = draw(st.integers(1, 4))
     groups = draw(st.integers(1, 4))
@@ -65,7 +67,7 @@ def plains(draw: st.DrawFn, *, flows: int = 7, users: int = 5) -> dict[str, Any]
         st.dictionaries(st.integers(0, streams - 1).map(str), st.integers(0, groups - 1))
     )
     return plain(
-        rates,
+        given,
         wanted,
         streams=streams,
         groups=groups,

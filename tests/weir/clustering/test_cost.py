@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.weir.clustering.problems import plain, plains, problem
+from tests.suites import effort
+from tests.weir.clustering.problems import RATES, plain, plains, problem
 from weir.clustering.cost import (
     exact_dot,
     filtering_cost,
@@ -99,6 +100,16 @@ def test_the_slides_example_of_adding_a_topic() -> None:
     assert joined.total - apart.total == 8.0 + (1.0 + 2.0 + 4.0)
 
 
+def test_what_a_map_leaves_out_costs_nothing() -> None:
+    text = plain([1.0, 2.0, 4.0], [[0, 1], [0], [2]], streams=2, groups=1)
+    of = mapping_from_dict(text)
+    stream_of, group_of = {"f0000": 1, "f0002": 0}, {0: 0, 1: 0}
+    transport, messaging = recount(text, stream_of, group_of)
+    cost = filtering_cost(of, *arrays(of, stream_of, group_of))
+    assert (cost.transport, cost.messaging) == (float(transport), float(messaging))
+    assert cost.total == 0.25 * (2 * 4.0 + 1.0)
+
+
 def test_sums_are_exact_where_doubles_would_lose_digits() -> None:
     values = np.array([1e30, 1.0, 1e-30, 0.1] * 1000)
     counts = np.arange(4000) * 700_001
@@ -160,20 +171,30 @@ def single_moves(
     return maps
 
 
-@given(mapped())
+@settings(max_examples=effort(400, 5000))
+@given(mapped(rates=st.one_of(RATES, st.sampled_from([1.0, 2.0, 0.1, 5.0]))))
 def test_the_price_of_a_pin_is_what_the_best_single_move_saves(case: Any) -> None:
+    check_prices(*case)
+
+
+@settings(max_examples=effort(400, 5000))
+@given(mapped(users=3, flows=6, rates=st.sampled_from([1.0, 2.0, 0.1, 5.0])))
+def test_the_price_of_a_pin_among_comparable_rates(case: Any) -> None:
+    # Everything is pinned where it is, so everything has a price.
     text, stream_of, group_of = case
+    text["pins"]["flow_to_stream"] = dict(stream_of)
+    text["pins"]["stream_to_group"].update({str(at): group for at, group in group_of.items()})
+    check_prices(text, stream_of, group_of)
+
+
+def check_prices(text: dict[str, Any], stream_of: Where, group_of: dict[int, int]) -> None:
+    """Compare each price with the recounts of all single moves."""
     of = mapping_from_dict(text)
-    prices = pin_prices(
-        of,
-        FlowMap(
-            **dict(zip(("stream_of", "group_of"), arrays(of, stream_of, group_of), strict=True))
-        ),
-    )
+    streams_then, groups_then = arrays(of, stream_of, group_of)
+    prices = pin_prices(of, FlowMap(stream_of=streams_then, group_of=groups_then))
     now = sum(recount(text, stream_of, group_of))
-    flows, streams = text["pins"]["flow_to_stream"], text["pins"]["stream_to_group"]
-    assert {of.flows[at] for at in prices.flows} == flows.keys()
-    assert {str(at) for at in prices.streams} == streams.keys()
+    assert {of.flows[at] for at in prices.flows} == text["pins"]["flow_to_stream"].keys()
+    assert {str(at) for at in prices.streams} == text["pins"]["stream_to_group"].keys()
     for at, price in prices.flows.items():
         flow = of.flows[at]
         best = now
