@@ -187,6 +187,19 @@ def test_the_price_of_a_pin_among_comparable_rates(case: Any) -> None:
     check_prices(text, stream_of, group_of)
 
 
+def test_the_price_of_a_pin_whose_best_moves_differ_by_less_than_doubles_show() -> None:
+    text = plain(
+        [0.2, 1.1, 0.3, 0.7, 0.4, 0.1, 0.7],
+        [[0, 1, 3, 5, 6], [0, 1, 2, 4], [2, 3, 4, 5, 6]],
+        streams=5,
+        groups=3,
+        costs=(0.1, 0.3, 1.0),
+        more={"pins": {"flow_to_stream": {"f0000": 1}, "stream_to_group": {}}},
+    )
+    stream_of = {f"f{at:04}": stream for at, stream in enumerate([1, 3, 2, 4, 0, 4, 3])}
+    check_prices(text, stream_of, {0: 1, 1: 1, 2: 2, 3: 0, 4: 0})
+
+
 def check_prices(text: dict[str, Any], stream_of: Where, group_of: dict[int, int]) -> None:
     """Compare each price with the recounts of all single moves."""
     of = mapping_from_dict(text)
