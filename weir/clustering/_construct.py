@@ -51,7 +51,7 @@ DESCENTS = 2
 STILL = 2e-3
 """A pass that moves at most this part of the items is the last one."""
 
-FEW_ITEMS, FEW_TRIALS, RESTARTS = 64, 20_000, 6
+FEW_ITEMS, FEW_TRIALS, RESTARTS = 64, 4_000, 6
 """Below so many items annealing begins so often, with so many trials at least, from hot."""
 
 PRICES = 9
@@ -141,23 +141,36 @@ def anew(
         pinned_group=items.pinned_group,
     )
     _open_streams(state, items, group_of_item, order)
-    best = Best(state)
     watch = watch.after(of_groups)
-    complete = complete and go_down(state, order, watch)
+    best = Best(state)
+    rest = trials - of_groups
+    complete = complete and improve(state, order, best, trials=rest, seed=seed, watch=watch)
+    return *best.map(), complete
+
+
+def improve(
+    state: State, order: Ints, best: Best, *, trials: int, seed: int, watch: Watch
+) -> bool:
+    """Go down, anneal and go down again, a few items several times; keep the best map, and return
+    False where stopped."""
+    complete = go_down(state, order, watch)
     best.keep()
-    rounds = RESTARTS if len(items.rates) <= FEW_ITEMS else 1
-    for at in range(rounds if complete else 0):
-        mean = charged(state) / max(len(items.rates), 1)
-        hot = mean * (JOINT_HOT if rounds == 1 else 1.0)
-        least = FEW_TRIALS if rounds > 1 else 0
-        share = max((trials - of_groups) // rounds, least)
+    few = len(state.rates) <= FEW_ITEMS
+    rounds = RESTARTS if few else 1
+    share = max(trials // rounds, FEW_TRIALS if few else 0)
+    for at in range(rounds if complete and share else 0):
+        hot = charged(state) / max(len(state.rates), 1)
+        if not few:
+            hot *= JOINT_HOT
+        elif at % 2:  # hot enough to pay the fees of two that change places
+            hot += float(state.fees.max(initial=0.0)) + float(state.weights[2])
         complete = cool(state, order, watch, trials=share, hot=hot, seed=seed + at)
         watch = watch.after(share)
         complete = go_down(state, order, watch) and complete
         best.keep()
         if not complete:
             break
-    return *best.map(), complete
+    return complete
 
 
 class Best:

@@ -27,15 +27,20 @@ SUMMARY = (
     "cost, downhill and by annealing; keeps a former map where moving does not pay."
 )
 
+MOST_INTERESTS = 500_000
+"""What effort is counted by at most: beyond, moves downhill bring most, and take most of the time."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
     """The parameters of the method: how long it looks."""
 
     effort: float = field(
-        default=30.0,
+        default=20.0,
         metadata=about(
-            help="Moves that annealing tries for each interest of a user.", min=0, max=1e5
+            help="Moves that annealing tries for each interest, or for the first 500,000 of many.",
+            min=0,
+            max=1e5,
         ),
     )
 
@@ -52,7 +57,7 @@ def cluster(
     report: Callable[[Mapping[str, Any]], None],
 ) -> FlowMap:
     """Return the cheapest map that was seen; with a former one, counting what moving is charged."""
-    trials = int(params.effort * len(problem.interests.users))
+    trials = int(params.effort * min(len(problem.interests.users), MOST_INTERESTS))
     watch = Watch(stop=stop, report=report, total=trials)
     make = made_anew if problem.former is None else adapted
     return make(problem, trials=trials, seed=seed, watch=watch)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.suites import effort
 from weir.clustering import joint
 from weir.clustering._construct import Watch
 from weir.clustering.adaptive import curve
@@ -139,7 +140,7 @@ def check_valid(problem: MappingProblem, flow_map: FlowMap) -> None:
     assert (flow_map.group_of[tied] == problem.pinned_group[tied]).all()
 
 
-COMPILES = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+COMPILES = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=effort(25, 400))
 
 
 @pytest.mark.parametrize("pins", [False, True])
@@ -155,10 +156,8 @@ def test_tiny_problems_get_the_cheapest_map_of_all(pins: bool) -> None:
     check()
 
 
-@st.composite
-def middling(draw: st.DrawFn) -> MappingProblem:
+def middling_of(seed: int) -> MappingProblem:
     """Return a problem of some dozens of flows, with a few pins and a random former map."""
-    seed = draw(st.integers(0, 2**32 - 1))
     chance = np.random.default_rng(seed)
     flows, users = int(chance.integers(20, 60)), int(chance.integers(3, 20))
     streams, groups = int(chance.integers(2, 15)), int(chance.integers(1, 8))
@@ -193,6 +192,9 @@ def middling(draw: st.DrawFn) -> MappingProblem:
     return replace(problem, former=former, move_cost=fee, stream_move_cost=fee * 2.0)
 
 
+middling = st.integers(0, 2**32 - 1).map(middling_of)
+
+
 def moves(problem: MappingProblem, flow_map: FlowMap) -> tuple[int, int]:
     """Count flows in another stream than before, and streams in another group."""
     former = problem.former
@@ -213,7 +215,7 @@ def with_charges(problem: MappingProblem, flow_map: FlowMap) -> float:
 
 
 @COMPILES
-@given(middling())
+@given(middling)
 def test_pins_and_limits_hold_anew_and_from_a_former_map(problem: MappingProblem) -> None:
     check_valid(problem, solve(replace(problem, former=None), effort=3.0))
     check_valid(problem, solve(problem, effort=3.0))
@@ -228,13 +230,11 @@ def points_of(problem: MappingProblem, *, effort: float = 3.0) -> list[Point]:
 
 
 @COMPILES
-@given(middling())
+@given(middling)
 def test_a_former_map_is_left_only_where_that_pays(problem: MappingProblem) -> None:
     points = points_of(problem)
     stays, flow_map = points[0].flow_map, solve(problem, effort=3.0)
     assert with_charges(problem, flow_map) <= with_charges(problem, stays) * (1 + 1e-9) + 1e-9
-    if problem.move_cost == 1e9:
-        assert moves(problem, flow_map) == moves(problem, stays)
 
 
 @COMPILES
