@@ -61,9 +61,7 @@ def _one_each(mapper: Mapper) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     placed = np.empty_like(order)
     placed[order] = mapper.divided(mapper.problem.pinned_group[order])
     carriers = order[np.unique(placed[order], return_index=True)[1]]
-    spare = np.setdiff1d(carriers, needed)
-    taken = np.isin(placed[spare], placed[needed])
-    streams = np.concatenate([needed, spare[~taken]])
+    streams = np.concatenate([needed, np.setdiff1d(carriers, needed)])
     streams = streams[: max(len(mapper.wanted), len(needed))]
     group_of = np.full(mapper.problem.max_streams, NOWHERE, dtype=np.int64)
     group_of[streams] = placed[streams]

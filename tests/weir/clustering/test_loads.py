@@ -9,6 +9,7 @@ import pytest
 
 from weir.clustering.loads import (
     SLIDES,
+    Drift,
     MarketShape,
     day,
     drifted,
@@ -87,11 +88,25 @@ def test_popularity_and_rate_fall_with_the_rank() -> None:
     assert -1 < correlation < -0.95
 
 
+def test_rates_of_markets_go_as_one_over_m() -> None:
+    problem = market_load(1)
+    market = np.array([int(name[1]) for name in problem.flows])
+    mean = np.bincount(market, weights=problem.rates_per_s)[1:] / np.bincount(market)[1:]
+    assert mean * np.arange(1, SLIDES.markets + 1) == pytest.approx(mean[0])
+
+
 def test_noise_says_how_far_popular_topics_are_the_busy_ones() -> None:
     exact = market_load(1, MarketShape(noise=0.0))
     ranks = np.array([int(name.split("/")[1]) for name in exact.flows])
     first = np.array([name.startswith("m1/") for name in exact.flows])
     assert (np.diff(exact.rates_per_s[first][np.argsort(ranks[first])]) < 0).all()
+    parts = []
+    for noise in (0.5, 1.0):
+        noisy = market_load(1, MarketShape(noise=noise))
+        ranks = np.array([int(name.split("/")[1]) for name in noisy.flows])
+        first = np.array([name.startswith("m1/") for name in noisy.flows])
+        parts.append(np.corrcoef(np.log(noisy.rates_per_s[first]), ranks[first])[0, 1])
+    assert -1 < parts[0] < parts[1] < -0.9
 
 
 def test_loads_depend_on_their_seed_alone() -> None:
@@ -146,6 +161,40 @@ def test_drift_keeps_most_of_the_markets_popularity() -> None:
     ]
     assert abs(parts[0] - parts[1]) < 0.05
     assert 8 < fan_out(after) < 12
+
+
+def test_events_make_flows_hot() -> None:
+    before = market_load(1, SMALL)
+    drift = Drift(hot=0.05, heat=50.0, market_rates=0.0, flow_rates=0.0)
+    factors = drifted(before, 1.0, 1, drift).rates_per_s / before.rates_per_s
+    assert np.count_nonzero(factors > factors.min() * 49) == 20
+    assert factors.max() / factors.min() == pytest.approx(50.0)
+
+
+def test_new_interests_lie_between_markets_or_within() -> None:
+    before = market_load(1, MarketShape(markets_per_user=1))
+    old = pairs(before)
+    market = [name.split("/")[0] for name in before.flows]
+    followed = {(user, market[flow]) for user, flow in old}
+    parts = []
+    for between in (0.0, 1.0):
+        new = pairs(drifted(before, 0.1, 1, Drift(between=between, hot_interests=0.0))) - old
+        parts.append(np.mean([(user, market[flow]) in followed for user, flow in new]))
+    assert parts[0] == 1.0
+    assert parts[1] < 0.6
+
+
+def test_heat_halves_each_hour() -> None:
+    start = market_load(1, SMALL)
+    drift = Drift(hot=1.0, heat=9.0, night=1.0)
+    hours = list(day(start, 4, 1, hourly=0.02, drift=drift))
+    heats = [np.round(hour.rates_per_s / start.rates_per_s, 9) for hour in hours]
+    assert [set(heat.tolist()) for heat in heats] == [
+        {1.0},
+        {1.0, 9.0},
+        {1.0, 5.0, 9.0},
+        {1.0, 3.0, 5.0, 9.0},
+    ]
 
 
 def test_users_that_want_everything_have_nothing_to_take() -> None:
