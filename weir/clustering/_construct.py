@@ -45,8 +45,8 @@ GROUPS_SHARE = 0.4
 SLICE_TRIALS, SLICE_ITEMS = 200_000, 20_000
 """Between two looks at the clock."""
 
-DESCENTS = 2
-"""Passes over all items at most, where each still moves some."""
+DESCENTS, MANY_ITEMS = 2, 100_000
+"""Passes over all items at most, where each still moves some; of many items one."""
 
 STILL = 2e-3
 """A pass that moves at most this part of the items is the last one."""
@@ -77,11 +77,9 @@ def layer_weights(weights: Weights) -> tuple[float, float]:
     return weights.messaging - weights.packet_share, weights.packet_share
 
 
-def go_down(
-    state: State, order: Ints, watch: Watch, *, flat: bool = False, passes: int = DESCENTS
-) -> bool:
+def go_down(state: State, order: Ints, watch: Watch, *, flat: bool = False) -> bool:
     """Move items and streams downhill until hardly any moves; return False where stopped."""
-    for _ in range(passes):
+    for _ in range(DESCENTS if len(order) <= MANY_ITEMS else 1):
         moved = 0
         for begin in range(0, len(order), SLICE_ITEMS):
             if watch.stop():

@@ -69,7 +69,7 @@ def adapted(problem: MappingProblem, *, trials: int, seed: int, watch: Watch) ->
 
 def charged_cost(problem: MappingProblem, flow_map: FlowMap) -> float:
     """Return the cost of a map, in work per second, with what its moves are charged."""
-    cost = filtering_cost(problem, flow_map.stream_of, flow_map.group_of).total
+    cost = _cost(problem, flow_map)
     if problem.former is None:
         return cost
     flows, streams = moved(problem, flow_map), moved_streams(problem, flow_map)
@@ -88,15 +88,16 @@ def made_anew(problem: MappingProblem, *, trials: int, seed: int, watch: Watch) 
 def curve(
     problem: MappingProblem, *, trials: int, seed: int, watch: Watch, rungs: int = RUNGS
 ) -> Iterator[Point]:
-    """Yield maps with falling cost and growing moves, from the former map on.
+    """Yield maps with falling cost and growing moves, from the former map to one made anew.
 
     The first moves only what must move: flows without a stream, and those that pins tear away. Each
     of the others was charged less for a move than the one before, the last one nothing.
     """
     adaptation = _Adaptation(problem)
     of_stream = problem.stream_move_cost / problem.move_cost if problem.move_cost > 0.0 else 1.0
-    last = adaptation.map()
-    yield Point(move_cost=np.inf, flow_map=adaptation.flow_map(*last, complete=True))
+    flow_map = adaptation.flow_map(*adaptation.map(), complete=True)
+    lowest = _cost(problem, flow_map)
+    yield Point(move_cost=np.inf, flow_map=flow_map)
     highest, share = adaptation.dearest_item(), trials // (rungs + 1)
     for rung in range(rungs + 1):
         fee = highest * LOWEST ** (rung / rungs) if rung < rungs else 0.0
@@ -105,11 +106,19 @@ def curve(
         complete = adaptation.search(best, trials=share, seed=seed + rung, watch=watch)
         load(adaptation.state, *best.map())
         watch = watch.after(share)
-        if not np.array_equal(last[0], best.map()[0]) or not np.array_equal(last[1], best.map()[1]):
-            last = best.map()
-            yield Point(move_cost=fee, flow_map=adaptation.flow_map(*last, complete=complete))
+        flow_map = adaptation.flow_map(*best.map(), complete=complete)
+        if (cost := _cost(problem, flow_map)) < lowest:
+            lowest = cost
+            yield Point(move_cost=fee, flow_map=flow_map)
         if not complete:
             return
+    fresh = made_anew(problem, trials=trials, seed=seed, watch=watch)
+    if _cost(problem, fresh) < lowest:
+        yield Point(move_cost=0.0, flow_map=fresh)
+
+
+def _cost(problem: MappingProblem, flow_map: FlowMap) -> float:
+    return filtering_cost(problem, flow_map.stream_of, flow_map.group_of).total
 
 
 class _Adaptation:

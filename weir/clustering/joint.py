@@ -47,6 +47,10 @@ class Params:
     def __post_init__(self) -> None:
         check_fields(self)
 
+    def trials(self, problem: MappingProblem) -> int:
+        """Return how many moves annealing tries in this problem."""
+        return int(self.effort * min(len(problem.interests.users), MOST_INTERESTS))
+
 
 def cluster(
     problem: MappingProblem,
@@ -57,7 +61,7 @@ def cluster(
     report: Callable[[Mapping[str, Any]], None],
 ) -> FlowMap:
     """Return the cheapest map that was seen; with a former one, counting what moving is charged."""
-    trials = int(params.effort * min(len(problem.interests.users), MOST_INTERESTS))
+    trials = params.trials(problem)
     watch = Watch(stop=stop, report=report, total=trials)
     make = made_anew if problem.former is None else adapted
     return make(problem, trials=trials, seed=seed, watch=watch)
