@@ -116,7 +116,7 @@ def print_methods() -> None:
                 else " " * 20
                 for at in (0, 2, 4)
             )
-            print(f"    {name:<28}{cells}   worst {worst[0]:.3f} {worst[2]:.3f} {worst[4]:.3f}")
+            print(f"    {name:<28}{cells}   worst {worst[4]:.3f}")
     if not sklearn_methods():
         print("  scikit-learn is not installed: its clusterings do not stand beside these")
 
