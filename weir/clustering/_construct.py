@@ -1,9 +1,10 @@
-"""A map from nothing: groups, then streams within them, then both at once.
+"""A map from nothing: streams, groups of them, streams within those, then both at once.
 
-Heavy items choose first. Groups are formed as if each were one stream; how many streams a group
-gets follows from what each of them saves: an item opens one where that saves more than a price, and
-the price is the one at which all streams are used. Then items and whole streams move on the cost of
-both layers together, first downhill, then by annealing.
+Heavy items choose first. Streams are formed as if there were no groups, then groups of streams, as
+if each were one stream; then items move between groups. How many streams a group gets follows from
+what each of them saves: an item opens one where that saves more than a price, and the price is the
+one at which all streams are used. After some turns of this, items and whole streams move on the
+cost of both layers together, downhill and by annealing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weir.clustering._items import heaviest_first
 from weir.clustering._search import (
     STREAM_MOVES,
     anneal,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-GROUPS_HOT, JOINT_HOT, COLD = 0.6, 0.1, 0.05
+GROUPS_HOT, JOINT_HOT, COLD = 0.3, 0.1, 0.05
 """Where annealing begins, in parts of the mean cost of an item, and the part of that where it
 ends."""
 
@@ -45,14 +47,17 @@ GROUPS_SHARE = 0.4
 SLICE_TRIALS, SLICE_ITEMS = 200_000, 20_000
 """Between two looks at the clock."""
 
-DESCENTS, MANY_ITEMS = 2, 100_000
-"""Passes over all items at most, where each still moves some; of many items one."""
+DESCENTS, FLAT_DESCENTS, MANY_ITEMS = 2, 10, 100_000
+"""Passes over all items at most, where each still moves some: of many items one."""
 
 STILL = 2e-3
 """A pass that moves at most this part of the items is the last one."""
 
 FEW_ITEMS, FEW_TRIALS, RESTARTS = 64, 4_000, 6
 """Below so many items annealing begins so often, with so many trials at least, from hot."""
+
+ALTERNATIONS = 3
+"""Times that streams are formed without their groups, groups of them, and streams of those."""
 
 PRICES = 9
 """Prices tried of opening a stream."""
@@ -79,7 +84,8 @@ def layer_weights(weights: Weights) -> tuple[float, float]:
 
 def go_down(state: State, order: Ints, watch: Watch, *, flat: bool = False) -> bool:
     """Move items and streams downhill until hardly any moves; return False where stopped."""
-    for _ in range(DESCENTS if len(order) <= MANY_ITEMS else 1):
+    passes = FLAT_DESCENTS if flat else DESCENTS
+    for _ in range(passes if len(order) <= MANY_ITEMS else 1):
         moved = 0
         for begin in range(0, len(order), SLICE_ITEMS):
             if watch.stop():
@@ -120,15 +126,19 @@ def anew(
     items: Items, weights: Weights, *, trials: int, seed: int, watch: Watch
 ) -> tuple[Ints, Ints, bool]:
     """Return stream by item, group by stream, and whether the search came to its end."""
-    of_groups = int(trials * GROUPS_SHARE)
-    group_of_item, complete = _groups(items, trials=of_groups, seed=seed, watch=watch)
+    if not len(items.rates):
+        return items.home, np.zeros(len(items.streams), dtype=np.int64), True
     in_stream, in_group = layer_weights(weights)
     order = items.order()
+    groups = _Groups(items, watch)
+    groups.merge(*_clusters(items, len(items.streams), watch))
+    of_groups = int(trials * GROUPS_SHARE)
     if in_stream < 0.0 and not pinned(items):
         # A message is cheaper than its packet: to tell streams of a group apart does not pay.
-        _, stream_of = np.unique(group_of_item, return_inverse=True)
+        complete = groups.anneal(trials=trials, seed=seed)
+        _, stream_of = np.unique(groups.of_item(), return_inverse=True)
         group_of = np.zeros(len(items.streams), dtype=np.int64)
-        group_of[stream_of] = group_of_item
+        group_of[stream_of] = groups.of_item()
         return stream_of.astype(np.int64), group_of, complete
     state = state_of(
         items,
@@ -138,17 +148,25 @@ def anew(
         fixed=items.pinned_stream != NOWHERE,
         pinned_group=items.pinned_group,
     )
-    _open_streams(state, items, group_of_item, order)
-    watch = watch.after(of_groups)
+    _open_streams(state, items, groups.of_item(), order)
     best = Best(state)
-    rest = trials - of_groups
-    complete = complete and improve(state, order, best, trials=rest, seed=seed, watch=watch)
+    for _ in range(ALTERNATIONS if len(items.rates) <= MANY_ITEMS else 0):
+        if not go_down(state, order, watch):
+            break
+        best.keep()
+        start = (state.stream_of.copy(), np.maximum(state.group_of, 0))
+        groups.merge(*_clusters(items, len(items.streams), watch, start=start))
+        _open_streams(state, items, groups.of_item(), order)
+        best.keep()
+    complete = not watch.stop() and groups.anneal(trials=of_groups, seed=seed)
+    if complete:
+        _open_streams(state, items, groups.of_item(), order)
+        watch, rest = watch.after(of_groups), trials - of_groups
+        complete = improve(state, order, best, trials=rest, seed=seed, watch=watch)
     return *best.map(), complete
 
 
-def improve(
-    state: State, order: Ints, best: Best, *, trials: int, seed: int, watch: Watch
-) -> bool:
+def improve(state: State, order: Ints, best: Best, *, trials: int, seed: int, watch: Watch) -> bool:
     """Go down, anneal and go down again, a few items several times; keep the best map, and return
     False where stopped."""
     complete = go_down(state, order, watch)
@@ -196,30 +214,78 @@ def pinned(items: Items) -> bool:
     return bool((items.pinned_stream != NOWHERE).any() or (items.pinned_group != NOWHERE).any())
 
 
-def _groups(items: Items, *, trials: int, seed: int, watch: Watch) -> tuple[Ints, bool]:
-    """Return a group by item, as if a group were one stream, and whether this came to its end."""
-    count = min(len(items.groups), len(items.streams))
-    # Which group a pinned stream lies in may be pinned as well.
-    tied = np.where(
-        items.pinned_stream != NOWHERE, items.pinned_group[items.pinned_stream], NOWHERE
-    )
-    count = max(count, int(tied.max(initial=NOWHERE)) + 1)
-    state = state_of(items, streams=count, groups=count, fixed=tied != NOWHERE)
-    fixed = np.flatnonzero(tied != NOWHERE)
-    load(state, np.where(tied != NOWHERE, tied, NOWHERE), np.arange(count))
-    weight = items.rates * np.diff(items.starts)
-    order = np.argsort(-weight, kind="stable")
-    order = order[~np.isin(order, fixed)]
-    insert(state, order, True)
-    best = Best(state)
-    complete = go_down(state, order, watch, flat=True)
-    best.keep()
-    if complete:
-        hot = charged(state) / max(len(items.rates), 1) * GROUPS_HOT
+class _Groups:
+    """Items in groups, as if a group were one stream."""
+
+    def __init__(self, items: Items, watch: Watch) -> None:
+        self._items, self._watch = items, watch
+        # Which group a pinned stream lies in may be pinned as well.
+        self._tied = np.where(
+            items.pinned_stream != NOWHERE, items.pinned_group[items.pinned_stream], NOWHERE
+        )
+        count = min(len(items.groups), len(items.streams))
+        self._count = max(count, int(self._tied.max(initial=NOWHERE)) + 1)
+        self._state = state_of(
+            items, streams=self._count, groups=self._count, fixed=self._tied != NOWHERE
+        )
+        order = heaviest_first(items)
+        self._order = order[self._tied[order] == NOWHERE]
+        self._best = Best(self._state)
+
+    def of_item(self) -> Ints:
+        """Return the group of each item."""
+        return self._best.map()[0]
+
+    def merge(self, cluster_of: Ints, group_of: Ints | None) -> None:
+        """Put clusters of items into groups, from these groups of theirs on, then move items."""
+        if self._watch.stop() and self._ready():
+            return
+        if group_of is not None:
+            group_of = np.where(group_of < self._count, group_of, 0)
+        merged = self._items.merged(cluster_of, int(cluster_of.max()) + 1)
+        group_of = _flat(merged, self._count, self._watch, start=group_of)
+        start = np.where(self._tied != NOWHERE, self._tied, group_of[cluster_of])
+        load(self._state, start, np.arange(self._count))
+        self._best = Best(self._state)
+        go_down(self._state, self._order, self._watch, flat=True)
+        self._best.keep()
+
+    def anneal(self, *, trials: int, seed: int) -> bool:
+        """Move items at random, ever less; return False where stopped."""
+        state, order, watch = self._state, self._order, self._watch
+        hot = charged(state) / max(len(self._items.rates), 1) * GROUPS_HOT
         complete = cool(state, order, watch, trials=trials, hot=hot, seed=seed, stream_moves=0.0)
         complete = go_down(state, order, watch, flat=True) and complete
-        best.keep()
-    return best.map()[0], complete
+        self._best.keep()
+        return complete
+
+    def _ready(self) -> bool:
+        return bool((self._best.map()[0] != NOWHERE).all())
+
+
+def _clusters(
+    items: Items, clusters: int, watch: Watch, *, start: tuple[Ints, Ints] | None = None
+) -> tuple[Ints, Ints | None]:
+    """Return a cluster by item, as if there were no groups, and a group by cluster, if any.
+
+    `start`: a stream by item and a group by stream to begin with.
+    """
+    if start is None:
+        return _flat(items, min(clusters, len(items.rates)), watch), None
+    return _flat(items, clusters, watch, start=start[0]), start[1]
+
+
+def _flat(items: Items, clusters: int, watch: Watch, *, start: Ints | None = None) -> Ints:
+    """Return a cluster by item, downhill from `start`; without one each, heavy ones first, goes
+    where it costs least."""
+    state = state_of(items, streams=clusters, groups=clusters)
+    order = heaviest_first(items)
+    if start is None:
+        insert(state, order, True)
+    else:
+        load(state, start, np.arange(clusters))
+    go_down(state, order, watch, flat=True)
+    return state.stream_of.copy()
 
 
 def _open_streams(state: State, items: Items, group_of_item: Ints, order: Ints) -> None:
@@ -240,8 +306,7 @@ def _open_streams(state: State, items: Items, group_of_item: Ints, order: Ints) 
         latest = np.full(len(items.groups), NOWHERE, dtype=np.int64)
         return insert_within(state, order, group_of_item, price, free, latest)
 
-    weight = items.rates * np.diff(items.starts)
-    high = 4.0 * float(weight.sum())
+    high = 4.0 * float((items.rates * np.diff(items.starts)).sum())
     low = high * 1e-9
     if openings(0.0) > len(free):
         for _ in range(PRICES):

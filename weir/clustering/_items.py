@@ -7,7 +7,7 @@ the other one's audience does not grow. So a map of such items is as cheap as on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,10 +47,28 @@ class Items:
     """By stream, the group of the former map, likewise."""
 
     def order(self) -> NDArray[np.int64]:
-        """Return the items without a pin by what they send to all their users, most first."""
-        weight = self.rates * np.diff(self.starts)
-        order = np.argsort(-weight, kind="stable")
+        """Return the items without a pin, heavy ones first."""
+        order = heaviest_first(self)
         return order[self.pinned_stream[order] == NOWHERE]
+
+    def merged(self, cluster_of: NDArray[np.int64], clusters: int) -> Items:
+        """Return clusters of items as items of their own, without pins and former places."""
+        nowhere = np.full(clusters, NOWHERE, dtype=np.int64)
+        flows = self.item_of != NOWHERE
+        item_of = np.where(flows, cluster_of[self.item_of], NOWHERE)
+        starts, users = _audiences(
+            np.repeat(cluster_of, np.diff(self.starts)), self.users, clusters, self.user_count
+        )
+        return replace(
+            self,
+            item_of=item_of,
+            rates=np.bincount(cluster_of, weights=self.rates, minlength=clusters),
+            starts=starts,
+            users=users,
+            pinned_stream=nowhere,
+            home=nowhere,
+            flows=np.bincount(cluster_of, weights=self.flows, minlength=clusters).astype(np.int64),
+        )
 
     def flow_map(
         self,
@@ -70,6 +88,11 @@ class Items:
         return FlowMap(stream_of=of_flow, group_of=of_stream, complete=complete)
 
 
+def heaviest_first(items: Items) -> NDArray[np.int64]:
+    """Return the items by what they send to all their users, most first."""
+    return np.argsort(-items.rates * np.diff(items.starts), kind="stable")
+
+
 def items_of(problem: MappingProblem, *, collapse: bool) -> Items:
     """Return the items of a problem; with `collapse`, flows of the same audience are one.
 
@@ -86,10 +109,9 @@ def items_of(problem: MappingProblem, *, collapse: bool) -> Items:
     item_of = np.full(len(problem.flows), NOWHERE, dtype=np.int64)
     item_of[wanted] = item
     flows = np.bincount(item, minlength=count)
-    pairs = np.unique(
-        np.repeat(item_of, interests.audiences) * interests.user_count + interests.users
+    starts, users = _audiences(
+        np.repeat(item_of, interests.audiences), interests.users, count, interests.user_count
     )
-    starts = np.searchsorted(pairs, np.arange(count + 1) * interests.user_count)
     of_pinned = pinned[first]
     home = np.full(count, NOWHERE, dtype=np.int64)
     home_group = np.full(problem.max_streams, NOWHERE, dtype=np.int64)
@@ -103,8 +125,8 @@ def items_of(problem: MappingProblem, *, collapse: bool) -> Items:
     return Items(
         item_of=item_of,
         rates=np.bincount(item, weights=problem.rates_per_s[wanted], minlength=count),
-        starts=starts.astype(np.int64),
-        users=(pairs % interests.user_count).astype(np.int32),
+        starts=starts,
+        users=users,
         user_count=interests.user_count,
         pinned_stream=_index(of_pinned, streams),
         home=_index(home, streams),
@@ -114,6 +136,15 @@ def items_of(problem: MappingProblem, *, collapse: bool) -> Items:
         pinned_group=_index(pinned_group, groups),
         home_group=_index(home_group, groups),
     )
+
+
+def _audiences(
+    owner: NDArray[np.int64], users: NDArray[np.int32], count: int, user_count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return where the users of each owner begin, and those users, rising and each once."""
+    pairs = np.unique(owner * user_count + users)
+    starts = np.searchsorted(pairs, np.arange(count + 1) * user_count)
+    return starts.astype(np.int64), (pairs % user_count).astype(np.int32)
 
 
 def _of_use(

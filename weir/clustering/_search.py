@@ -26,6 +26,10 @@ STREAM_MOVES = 0.02
 ANYWHERE = 0.02
 """Of the moves that annealing tries, those to a place drawn from all, empty ones too."""
 
+NEAR, REACH = 0.5, 16
+"""Of the moves that annealing tries, those into a stream of the same group, where one is met within
+so many items of the user."""
+
 LEAST_GAIN = 1e-12
 """A gain below this part of the cost is rounding."""
 
@@ -339,8 +343,14 @@ def anneal(
             begin = state.starts[item]
             user = state.users[begin + np.random.randint(state.starts[item + 1] - begin)]
             begin = state.user_starts[user]
-            other = begin + np.random.randint(state.user_starts[user + 1] - begin)
-            stream = state.stream_of[state.user_items[other]]
+            wanted = state.user_starts[user + 1] - begin
+            other = np.random.randint(wanted)
+            stream = state.stream_of[state.user_items[begin + other]]
+            if np.random.random() < NEAR:
+                for step in range(1, min(wanted, REACH)):
+                    if stream != source and state.group_of[stream] == state.group_of[source]:
+                        break
+                    stream = state.stream_of[state.user_items[begin + (other + step) % wanted]]
         if np.random.random() < stream_moves:
             if state.pinned_group[source] >= 0:
                 continue

@@ -227,9 +227,9 @@ def charged(state: State) -> float:
     total = 0.0
     for stream in range(len(state.stream_rates)):
         total += state.weights[0] * state.stream_rates[stream] * state.stream_users[stream]
-        if state.stream_items[stream] > 0 and state.home_group[stream] >= 0:
-            if state.group_of[stream] != state.home_group[stream]:
-                total += state.weights[2]
+        home = state.home_group[stream]
+        if state.stream_items[stream] > 0 and home >= 0 and state.group_of[stream] != home:
+            total += state.weights[2]
     for group in range(len(state.group_rates)):
         total += state.weights[1] * state.group_rates[group] * state.group_users[group]
     for item in range(len(state.rates)):

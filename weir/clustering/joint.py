@@ -28,7 +28,7 @@ SUMMARY = (
 )
 
 MOST_INTERESTS = 500_000
-"""What effort is counted by at most: beyond, moves downhill bring most, and take most of the time."""
+"""What effort is counted by at most: beyond, moves downhill bring most and take the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

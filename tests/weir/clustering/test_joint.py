@@ -140,7 +140,9 @@ def check_valid(problem: MappingProblem, flow_map: FlowMap) -> None:
     assert (flow_map.group_of[tied] == problem.pinned_group[tied]).all()
 
 
-COMPILES = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=effort(25, 400))
+COMPILES = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=effort(25, 400)
+)
 
 
 @pytest.mark.parametrize("pins", [False, True])
