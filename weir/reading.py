@@ -145,3 +145,16 @@ def encodable(value: str, path: str) -> str:
     except UnicodeEncodeError:
         raise InvalidProblem(path, "contains half a character") from None
     return value
+
+
+def identifier(value: object, path: str) -> str:
+    """Return the value as a text that names something; raise InvalidProblem otherwise."""
+    if not isinstance(value, str) or not value:
+        raise InvalidProblem(path, f"must be a text that is not empty, not {shown(value)}")
+    return encodable(value, path)
+
+
+def member_path(path: str, name: str) -> str:
+    """Return the path of a member; a name that is no plain word is shown as a value is."""
+    plain = name.isprintable() and " " not in name and len(name) <= MAX_SHOWN
+    return f"{path}.{name}" if plain else f"{path}[{shown(name)}]"

@@ -50,6 +50,7 @@ INSTALLED_APPS = [
     "apps.rate_control",
     "apps.adaptation",
     "apps.placements",
+    "apps.mappings",
     "apps.correlation",
     "apps.overview",
     "apps.recomputation",

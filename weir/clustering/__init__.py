@@ -1,8 +1,8 @@
 """Mapping of flows to streams and of streams to groups: one file per method, found by folder.
 
 A member defines NAME (its file name with hyphens), TITLE, SUMMARY, Params (a frozen dataclass that
-checks itself) and `cluster(problem, params, *, seed, stop, report)`. Files whose names begin with an
-underscore are what the methods share.
+checks itself) and `cluster(problem, params, *, seed, stop, report)`. Files whose names begin with
+an underscore are what the methods share.
 """
 
 from __future__ import annotations

@@ -35,13 +35,14 @@ from weir.model.placement import (
     Publishers,
 )
 from weir.reading import (
-    MAX_SHOWN,
     amount,
     boolean,
     each,
     encodable,
+    identifier,
     items,
     mapping,
+    member_path,
     members,
     number,
     shown,
@@ -85,7 +86,7 @@ def placement_from_dict(obj: object) -> PlacementProblem:
         if broker.drained and len(pinned):
             name = publishers.names[int(pinned[0])]
             raise InvalidProblem(
-                _below("pins", name),
+                member_path("pins", name),
                 f"{shown(broker.broker)} is drained; pin it elsewhere, or unpin it",
             )
     measured_of = top.get("measured_of")
@@ -94,7 +95,7 @@ def placement_from_dict(obj: object) -> PlacementProblem:
         brokers=brokers,
         publishers=publishers,
         measured=_measured(top.get("measured", {}), index),
-        measured_of=None if measured_of is None else _name(measured_of, "measured_of"),
+        measured_of=None if measured_of is None else identifier(measured_of, "measured_of"),
     )
 
 
@@ -214,12 +215,6 @@ def _text(entry: object, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _name(value: object, path: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise InvalidProblem(path, f"must be a text that is not empty, not {shown(value)}")
-    return encodable(value, path)
-
-
 def _positive(value: object, path: str) -> float:
     given = number(value, path)
     if given <= 0:
@@ -244,7 +239,7 @@ def _contract(obj: object) -> Contract:
         raise InvalidProblem("topic.recorded_bucket", message)
     slo, slo_mean = given.get("slo_p99_s"), given.get("slo_mean_s")
     return Contract(
-        topic=_name(given.get("id", "topic"), "topic.id"),
+        topic=identifier(given.get("id", "topic"), "topic.id"),
         messages_per_s=amount(given["rate"], "topic.rate"),
         token_rate_per_s=_positive(given["token_rate"], "topic.token_rate"),
         bucket=bucket,
@@ -259,7 +254,7 @@ def _broker(obj: object, path: str) -> BrokerRoom:
     given = members(obj, path, ("id", "max_rate"), ("allocated_rate", "drained", "speed"))
     speed = given.get("speed")
     return BrokerRoom(
-        broker=_name(given["id"], f"{path}.id"),
+        broker=identifier(given["id"], f"{path}.id"),
         max_rate_per_s=amount(given["max_rate"], f"{path}.max_rate"),
         allocated_rate_per_s=amount(given.get("allocated_rate", 0.0), f"{path}.allocated_rate"),
         drained=boolean(given.get("drained", False), f"{path}.drained"),
@@ -271,7 +266,7 @@ def _measured(obj: object, brokers: Mapping[str, int]) -> dict[int, MeasuredDela
     """Return what was measured by index of the broker; brokers that are gone are left out."""
     measured: dict[int, MeasuredDelays] = {}
     for name, entry in mapping(obj, "measured").items():
-        path = _below("measured", name)
+        path = member_path("measured", name)
         given = members(entry, path, ("messages", "seconds", "delay", "processing"), ("mean",))
         mean = given.get("mean")
         mean_s, mean_low_s, mean_high_s = (
@@ -355,9 +350,9 @@ def _publisher(obj: object, path: str) -> tuple[str, float, str | None]:
     given = members(obj, path, ("id", "rate"), ("group",))
     group = given.get("group")
     return (
-        _name(given["id"], f"{path}.id"),
+        identifier(given["id"], f"{path}.id"),
         _positive(given["rate"], f"{path}.rate"),
-        None if group is None else _name(group, f"{path}.group"),
+        None if group is None else identifier(group, f"{path}.group"),
     )
 
 
@@ -374,15 +369,9 @@ def _brokers_of(
     out = np.full(len(publishers), NOWHERE, dtype=np.int64)
     for name, broker in mapping(obj, path).items():
         if name not in publishers:
-            raise InvalidProblem(_below(path, name), f"no publisher {shown(name)}")
+            raise InvalidProblem(member_path(path, name), f"no publisher {shown(name)}")
         index = brokers.get(broker, unknown) if isinstance(broker, str) else None
         if index is None:
-            raise InvalidProblem(_below(path, name), f"no broker {shown(broker)}")
+            raise InvalidProblem(member_path(path, name), f"no broker {shown(broker)}")
         out[publishers[name]] = index
     return out
-
-
-def _below(path: str, name: str) -> str:
-    """Return the path of a member; a name that is no plain word is shown as a value is."""
-    plain = name.isprintable() and " " not in name and len(name) <= MAX_SHOWN
-    return f"{path}.{name}" if plain else f"{path}[{shown(name)}]"

@@ -4,10 +4,13 @@ import json
 import re
 from pathlib import Path
 
+from tests.weir.clustering import in_turn
 from weir.codec import problem_from_dict, result_to_dict
+from weir.codec.mapping import mapping_from_dict, mapping_result_to_dict
 from weir.codec.placement import placement_from_dict, placement_result_to_dict
 from weir.codec.profile import profile_from_dict, profile_to_dict
 from weir.codec.transformation import transformation_from_dict, transformation_plan_to_dict
+from weir.model.mapping import NOWHERE
 from weir.optimizers import certified
 from weir.placement import srtm
 from weir.placement.explained import explained_of
@@ -60,6 +63,19 @@ def test_the_topic_is_placed_and_answers_as_written() -> None:
     problem = placement_from_dict(text)
     result = placement_result_to_dict(problem, srtm.place(problem, srtm.Params(), seed=0))
     assert result["predicted"]["b1"].keys() == {"p99_s", "mean_s"}
+
+
+def test_the_flows_are_mapped_and_answer_as_written() -> None:
+    problem = mapping_from_dict(example("mapping"))
+    flow_map = in_turn.cluster(
+        problem, in_turn.Params(), seed=0, stop=lambda: False, report=lambda progress: None
+    )
+    result = mapping_result_to_dict(problem, flow_map)
+    inside = {"solved", "time_limit", "max_groups", "pins"}
+    assert members("Mapping") - inside == result.keys() | result["pin_prices"].keys()
+    former = problem.former
+    assert former is not None
+    assert (former.stream_of.tolist(), former.group_of[:2].tolist()) == ([0, NOWHERE], [3, NOWHERE])
 
 
 def test_the_topic_is_profiled_and_answers_as_written() -> None:

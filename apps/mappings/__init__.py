@@ -1,0 +1,1 @@
+"""Mappings: which stream carries which flow, and which group carries which stream."""

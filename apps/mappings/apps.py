@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class MappingsConfig(AppConfig):
+    """Map flows to streams and streams to groups."""
+
+    name = "apps.mappings"

@@ -1,0 +1,78 @@
+"""One method's answer to one mapping problem, as a kernel of one call."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weir.clustering import DEFAULT, clusterer
+from weir.codec.mapping import mapping_from_json, mapping_result_to_dict
+from weir.errors import WeirError
+from weir.model.mapping import NOWHERE
+from weir.plugins import from_dict
+from weir.reading import shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from weir.kernel import Call
+    from weir.model.mapping import FlowMap, MappingProblem
+
+
+def answer(payload: bytes, call: Call) -> bytes:
+    """The map of `call.method`, the best so far once `call.stop` says so.
+
+    Raises WeirError for a bad problem, and for a method whose map does not hold.
+    """
+    return answer_of(mapping_from_json(payload), call)
+
+
+def answer_of(problem: MappingProblem, call: Call) -> bytes:
+    """The same for a problem that was read already."""
+    chosen = clusterer(call.method or DEFAULT)
+    params = from_dict(chosen.Params, call.parameters)
+    flow_map = chosen.cluster(problem, params, seed=call.seed, stop=call.stop, report=call.report)
+    if fault := fault_of(problem, flow_map):
+        raise WeirError(f"{chosen.NAME} gave a map that does not hold: {fault}")
+    return json.dumps(mapping_result_to_dict(problem, flow_map), sort_keys=True).encode()
+
+
+def fault_of(problem: MappingProblem, flow_map: FlowMap) -> str:
+    """Return which rule a map breaks, and where; an empty text where it keeps all of them."""
+    stream_of, group_of = flow_map.stream_of, flow_map.group_of
+    if stream_of.shape != (len(problem.flows),) or group_of.shape != (problem.max_streams,):
+        return "it has not one stream for each flow and one group for each stream"
+
+    def flow_where(wrong: NDArray[np.bool_]) -> str:
+        at = np.flatnonzero(wrong)
+        return f"flow {shown(problem.flows[int(at[0])])}" if len(at) else ""
+
+    def stream_where(wrong: NDArray[np.bool_]) -> str:
+        at = np.flatnonzero(wrong)
+        return f"stream {int(at[0])}" if len(at) else ""
+
+    wanted, mapped = problem.interests.audiences > 0, stream_of != NOWHERE
+    if flow := flow_where(wanted & ~mapped):
+        return f"{flow} is in no stream"
+    if flow := flow_where(mapped & ~wanted):
+        return f"{flow} is in a stream, and nobody wants it"
+    if flow := flow_where(mapped & ((stream_of < 0) | (stream_of >= problem.max_streams))):
+        return f"{flow} is in a stream that there is not"
+    pinned = mapped & (problem.pinned_stream != NOWHERE)
+    if flow := flow_where(pinned & (stream_of != problem.pinned_stream)):
+        return f"{flow} is not where it is pinned"
+    used = np.zeros(problem.max_streams, dtype=np.bool_)
+    used[stream_of[mapped]] = True
+    grouped = group_of != NOWHERE
+    if stream := stream_where(used & ~grouped):
+        return f"{stream} is in no group"
+    if stream := stream_where(grouped & ~used):
+        return f"{stream} is in a group, and carries nothing"
+    if stream := stream_where(grouped & ((group_of < 0) | (group_of >= problem.max_groups))):
+        return f"{stream} is in a group that there is not"
+    pinned = grouped & (problem.pinned_group != NOWHERE)
+    if stream := stream_where(pinned & (group_of != problem.pinned_group)):
+        return f"{stream} is not where it is pinned"
+    return ""
