@@ -9,7 +9,7 @@ both layers together, first downhill, then by annealing.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -72,6 +72,24 @@ class Watch:
         return replace(self, done=self.done + trials)
 
 
+class Annealing(Protocol):
+    """A way to cool a whole map."""
+
+    def __call__(
+        self,
+        state: State,
+        free: Ints,
+        watch: Watch,
+        *,
+        trials: int,
+        hot: float,
+        seed: int,
+        stream_moves: float = STREAM_MOVES,
+    ) -> bool:
+        """Anneal from `hot` to its cold part; return False where stopped."""
+        ...
+
+
 def layer_weights(weights: Weights) -> tuple[float, float]:
     """Return what a stream's and what a group's rate times audience costs."""
     return weights.messaging - weights.packet_share, weights.packet_share
@@ -103,29 +121,36 @@ def cool(
     hot: float,
     seed: int,
     stream_moves: float = STREAM_MOVES,
+    cold: float = COLD,
 ) -> bool:
-    """Anneal from `hot` to its cold part; return False where stopped."""
+    """Anneal from `hot` to `cold`, a part of it; return False where stopped."""
     if not len(free) or hot <= 0.0:
         return True
     slices = -(-trials // SLICE_TRIALS)
     for at in range(slices):
         if watch.stop():
             return False
-        begin, end = (hot * COLD ** ((at + step) / slices) for step in (0, 1))
+        begin, end = (hot * cold ** ((at + step) / slices) for step in (0, 1))
         draw = np.random.SeedSequence([seed, at]).generate_state(1)[0]
         anneal(state, free, trials // slices, begin, end, int(draw), stream_moves)
-        watch.report(
-            {"done": watch.done + (at + 1) * trials // slices, "total": watch.total}
-        )
+        watch.report({"done": watch.done + (at + 1) * trials // slices, "total": watch.total})
     return True
 
 
 def anew(
-    items: Items, weights: Weights, *, trials: int, seed: int, watch: Watch
+    items: Items,
+    weights: Weights,
+    *,
+    trials: int,
+    seed: int,
+    watch: Watch,
+    annealing: Annealing = cool,
 ) -> tuple[Ints, Ints, bool]:
     """Return stream by item, group by stream, and whether the search came to its end."""
     of_groups = int(trials * GROUPS_SHARE)
-    group_of_item, complete = _groups(items, trials=of_groups, seed=seed, watch=watch)
+    group_of_item, complete = _groups(
+        items, trials=of_groups, seed=seed, watch=watch, annealing=annealing
+    )
     in_stream, in_group = layer_weights(weights)
     order = items.order()
     if in_stream < 0.0 and not pinned(items):
@@ -153,7 +178,7 @@ def anew(
         hot = mean * (JOINT_HOT if rounds == 1 else 1.0)
         least = FEW_TRIALS if rounds > 1 else 0
         share = max((trials - of_groups) // rounds, least)
-        complete = cool(state, order, watch, trials=share, hot=hot, seed=seed + at)
+        complete = annealing(state, order, watch, trials=share, hot=hot, seed=seed + at)
         watch = watch.after(share)
         complete = go_down(state, order, watch) and complete
         best.keep()
@@ -187,7 +212,9 @@ def pinned(items: Items) -> bool:
     return bool((items.pinned_stream != NOWHERE).any() or (items.pinned_group != NOWHERE).any())
 
 
-def _groups(items: Items, *, trials: int, seed: int, watch: Watch) -> tuple[Ints, bool]:
+def _groups(
+    items: Items, *, trials: int, seed: int, watch: Watch, annealing: Annealing
+) -> tuple[Ints, bool]:
     """Return a group by item, as if a group were one stream, and whether this came to its end."""
     count = min(len(items.groups), len(items.streams))
     # Which group a pinned stream lies in may be pinned as well.
@@ -195,7 +222,13 @@ def _groups(items: Items, *, trials: int, seed: int, watch: Watch) -> tuple[Ints
         items.pinned_stream != NOWHERE, items.pinned_group[items.pinned_stream], NOWHERE
     )
     count = max(count, int(tied.max(initial=NOWHERE)) + 1)
-    state = state_of(items, streams=count, groups=count, fixed=tied != NOWHERE)
+    state = state_of(
+        items,
+        streams=count,
+        groups=count,
+        fixed=tied != NOWHERE,
+        pinned_group=np.arange(count),  # of its one stream, an empty one too
+    )
     fixed = np.flatnonzero(tied != NOWHERE)
     load(state, np.where(tied != NOWHERE, tied, NOWHERE), np.arange(count))
     weight = items.rates * np.diff(items.starts)
@@ -207,7 +240,7 @@ def _groups(items: Items, *, trials: int, seed: int, watch: Watch) -> tuple[Ints
     best.keep()
     if complete:
         hot = charged(state) / max(len(items.rates), 1) * GROUPS_HOT
-        complete = cool(
+        complete = annealing(
             state, order, watch, trials=trials, hot=hot, seed=seed, stream_moves=0.0
         )
         complete = go_down(state, order, watch, flat=True) and complete

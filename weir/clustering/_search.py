@@ -262,8 +262,7 @@ def change_of_move(state: State, item: int, stream: int, group: int) -> float:
             (state.group_rates[group_before] - rate)
             * (state.group_users[group_before] - alone_in_group)
             - state.group_rates[group_before] * state.group_users[group_before]
-            + (state.group_rates[group] + rate)
-            * (state.group_users[group] + users - group_overlap)
+            + (state.group_rates[group] + rate) * (state.group_users[group] + users - group_overlap)
             - state.group_rates[group] * state.group_users[group]
         )
     home = state.home[item]

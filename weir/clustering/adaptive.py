@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from weir.clustering._construct import Watch
+    from weir.clustering._construct import Annealing, Watch
     from weir.clustering._items import Items
     from weir.clustering._state import State
     from weir.model.mapping import MappingProblem
@@ -46,11 +46,13 @@ class Point:
     flow_map: FlowMap
 
 
-def adapted(problem: MappingProblem, *, trials: int, seed: int, watch: Watch) -> FlowMap:
+def adapted(
+    problem: MappingProblem, *, trials: int, seed: int, watch: Watch, annealing: Annealing = cool
+) -> FlowMap:
     """Return the map that is cheapest with what its moves are charged, as far as was seen.
 
     It is looked for from the former map on; one made anew, with the numbers of streams and groups
-    that leave most where it is, is taken where it is cheaper.
+    that leave most where it is, is taken where it is cheaper. `annealing` cools the latter alone.
     """
     adaptation = _Adaptation(problem)
     adaptation.charge(problem.move_cost, problem.stream_move_cost)
@@ -60,18 +62,22 @@ def adapted(problem: MappingProblem, *, trials: int, seed: int, watch: Watch) ->
     best.keep()
     if complete:
         watch = watch.after(first)
-        fresh = made_anew(problem, trials=trials - first, seed=seed, watch=watch)
+        fresh = made_anew(
+            problem, trials=trials - first, seed=seed, watch=watch, annealing=annealing
+        )
         load(adaptation.state, *adaptation.indices(fresh))
         best.keep()
         complete = fresh.complete
     return adaptation.flow_map(*best.map(), complete=complete)
 
 
-def made_anew(problem: MappingProblem, *, trials: int, seed: int, watch: Watch) -> FlowMap:
+def made_anew(
+    problem: MappingProblem, *, trials: int, seed: int, watch: Watch, annealing: Annealing = cool
+) -> FlowMap:
     """Return a map that was looked for without a former one; its streams and groups have the
     numbers with which most flows stay."""
     items = items_of(problem, collapse=layer_weights(problem.weights)[0] >= 0.0)
-    found = anew(items, problem.weights, trials=trials, seed=seed, watch=watch)
+    found = anew(items, problem.weights, trials=trials, seed=seed, watch=watch, annealing=annealing)
     flow_map = items.flow_map(problem, found[0], found[1], complete=found[2])
     return flow_map if problem.former is None else _renumbered(problem, flow_map)
 
