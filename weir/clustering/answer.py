@@ -34,8 +34,13 @@ def answer_of(problem: MappingProblem, call: Call) -> bytes:
     chosen = clusterer(call.method or DEFAULT)
     params = from_dict(chosen.Params, call.parameters)
     flow_map = chosen.cluster(problem, params, seed=call.seed, stop=call.stop, report=call.report)
+    return written(problem, flow_map, chosen.NAME)
+
+
+def written(problem: MappingProblem, flow_map: FlowMap, method: str) -> bytes:
+    """A method's map as the answer; raises WeirError where it does not hold."""
     if fault := fault_of(problem, flow_map):
-        raise WeirError(f"{chosen.NAME} gave a map that does not hold: {fault}")
+        raise WeirError(f"{method} gave a map that does not hold: {fault}")
     return json.dumps(mapping_result_to_dict(problem, flow_map), sort_keys=True).encode()
 
 

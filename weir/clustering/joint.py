@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from weir.clustering._blocks import InRounds, in_turn
 from weir.clustering._construct import Watch, cool
 from weir.clustering.adaptive import adapted, made_anew
+from weir.clustering.blocks import InRounds, in_turn
 from weir.clustering.cost import filtering_cost, moved, moved_streams
 from weir.plugins import about, check_fields
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from weir.clustering._blocks import Workers
+    from weir.clustering.blocks import Workers
     from weir.model.mapping import FlowMap, MappingProblem
 
 NAME = "joint"

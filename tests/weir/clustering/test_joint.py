@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from weir.clustering import joint
-from weir.model.mapping import NOWHERE, FormerMap, Interests, MappingProblem, Weights
+from weir.model.mapping import NOWHERE, Interests, MappingProblem, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,9 +90,7 @@ def cheapest(problem: MappingProblem) -> Fraction:
     wanted = [flow for flow in range(len(problem.flows)) if audience_of(problem, flow)]
     best = None
     streams, groups = range(problem.max_streams), range(problem.max_groups)
-    of_streams = [
-        groups if pin == NOWHERE else [int(pin)] for pin in problem.pinned_group.tolist()
-    ]
+    of_streams = [groups if pin == NOWHERE else [int(pin)] for pin in problem.pinned_group.tolist()]
     of_flows = [
         streams if problem.pinned_stream[flow] == NOWHERE else [int(problem.pinned_stream[flow])]
         for flow in wanted

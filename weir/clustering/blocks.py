@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from weir.clustering._construct import COLD, cool
+from weir.clustering._construct import COLD, Watch, cool
 from weir.clustering._search import STREAM_MOVES
 from weir.clustering._state import load, state_of
 from weir.model.mapping import NOWHERE
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from weir.clustering._construct import Watch
     from weir.clustering._state import State
 
     Ints = NDArray[np.int64]
+
+__all__ = ["Improved", "InRounds", "Round", "Shared", "Watch", "Workers", "improved", "in_turn"]
 
 
 class Shared(NamedTuple):
