@@ -16,7 +16,7 @@ from weir.clustering.blocks import Improved, Round, Shared, Watch, improved
 def write_shared(folder: str, shared: Shared, written: set[str]) -> str:
     """Write it below `folder` (an address) unless its name is among those written; return its
     name, which is a hash of it."""
-    tables = {
+    tables: dict[str, dict[str, np.ndarray]] = {
         "items": {"rates": shared.rates, "ends": shared.starts[1:], "fixed": shared.fixed},
         "interests": {"users": shared.users},
         "streams": {"pinned_group": shared.pinned_group},

@@ -48,7 +48,7 @@ CHOICES = StructType(
         StructField("error", StringType()),
     ]
 )
-SOLVED, STOPPED = "solved", "time_limit"
+STOPPED = "time_limit"
 
 
 def direct(spark: Any, payload: bytes, input_uri: str, order: JobOrder) -> bytes | None:
@@ -88,7 +88,7 @@ def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
                 yield pd.DataFrame([search(bytes(payload), order, int(number), waves)])
 
     def gather(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        rows = [row for frame in frames for row in frame.to_dict("records")]
+        rows: list[Any] = [row for frame in frames for row in frame.to_dict("records")]
         yield pd.DataFrame([cheapest_of(rows)])
 
     numbers = spark.range(0, restarts, 1, restarts)
