@@ -2,7 +2,7 @@
 
 Without `restarts` and `rounds` it is one call in one task, as the job `kernel`. The searches of
 `restarts` run side by side, each in one task. With `rounds` this process (a Connect client) makes
-the first map and goes downhill; the blocks of each round cool in a task each. The answer is that of
+the first map and goes downhill; the blocks of each round cool in a task per core. The answer is that of
 one process to the last byte: docs/algorithms/mapping.md.
 """
 
@@ -58,7 +58,7 @@ def direct(spark: Any, payload: bytes, input_uri: str, order: JobOrder) -> bytes
         return None
     problem = mapping_from_json(payload)
     with Reporter(order.progress_url, order.progress_token) as reporter:
-        limit = _Limit(order, reporter, order.time_limit_s)
+        limit = _Limit(reporter, order.time_limit_s)
         choice = joint.cheapest(
             problem,
             params,
@@ -112,7 +112,7 @@ def search(payload: bytes, order: JobOrder, number: int, waves: int) -> dict[str
                 from_dict(joint.Params, order.parameters),
                 [number],
                 seed=order.seed,
-                stop=_Limit(order, reporter, limit).is_over,
+                stop=_Limit(reporter, limit).is_over,
                 report=lambda progress: reporter.offer(dict(progress)),
             )
             packed = answer.written(problem, choice.flow_map, joint.NAME)
@@ -136,7 +136,7 @@ def cheapest_of(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 class SparkWorkers:
-    """Tasks that cool the blocks of a round."""
+    """Tasks that cool the blocks of a round: one a core, because each costs a part of a second."""
 
     def __init__(self, spark: Any, folder: str, order: JobOrder, limit: "_Limit") -> None:
         self._spark, self._folder, self._order, self._limit = spark, folder, order, limit
@@ -146,31 +146,32 @@ class SparkWorkers:
     def __call__(self, shared: Shared, round_: Round, watch: Watch) -> Sequence[Improved]:
         """Return the blocks of a round; one that was stopped is there as far as it came."""
         name = write_shared(self._folder, shared, self._written)
-        waves = -(-round_.blocks // self._cores)
-        left_s = self._limit.left_s()
-        folder, order = self._folder, self._order
-        limit_s = None if left_s is None else left_s / waves
+        tasks = min(round_.blocks, self._cores)
+        limit_s, folder, order = self._limit.left_s(), self._folder, self._order
         sent, so_far, total = pickle.dumps(round_), watch.done, watch.total
 
-        def work(number: int, values: list[Any]) -> Iterator[tuple[int, Improved]]:
+        def work(task: int, values: list[Any]) -> Iterator[tuple[int, Improved]]:
             with Reporter(order.progress_url, order.progress_token) as reporter:
 
                 def report(progress: Any) -> None:
-                    # All blocks are about as far as this one.
-                    done = so_far + (progress["done"] - so_far) * round_.blocks
+                    # The other tasks are about as far as this one.
+                    done = so_far + (progress["done"] - so_far) * tasks
                     reporter.offer({"done": done, "total": total})
 
-                limit = _Limit(order, reporter, limit_s)
+                limit = _Limit(reporter, limit_s)
                 here = Watch(stop=limit.is_over, report=report, total=total, done=so_far)
-                yield number, block_task(folder, name, pickle.loads(sent), number, here)
+                round_ = pickle.loads(sent)
+                for number in range(task, round_.blocks, tasks):
+                    yield number, block_task(folder, name, round_, number, here)
+                    here = here.after(round_.trials // round_.blocks)
 
-        return collected(spread(self._spark, [None] * round_.blocks, work))
+        return collected(spread(self._spark, [None] * tasks, work))
 
 
 class _Limit:
     """The time that is left, and whether somebody stopped the job."""
 
-    def __init__(self, order: JobOrder, reporter: Reporter, limit_s: float | None) -> None:
+    def __init__(self, reporter: Reporter, limit_s: float | None) -> None:
         self._reporter = reporter
         self._end_s = None if limit_s is None else time.monotonic() + limit_s
 
