@@ -46,7 +46,9 @@ class Params:
     )
     restarts: int = field(
         default=1,
-        metadata=about(help="Searches with seeds of their own; the cheapest map wins.", min=1),
+        metadata=about(
+            help="Searches with seeds of their own; the cheapest map wins.", min=1, max=10_000
+        ),
     )
     rounds: int = field(
         default=0,
