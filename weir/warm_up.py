@@ -1,7 +1,7 @@
 """Compile every kernel, so that nobody waits for it later: of the parts named, or of all.
 
-`python -m weir.warm_up [optimizers] [overlays] [placements] [correlations]` is run when the product
-is installed; it keeps compiled code on disk. It takes minutes of two cores the first time, then
+`python -m weir.warm_up [PART ...]` is run when the product is installed, for the parts named below
+or for all; it keeps compiled code on disk. It takes minutes of two cores the first time, then
 seconds. Small problems of each kind walk through all branches that numba compiles apart; what they
 do not reach is called by itself.
 """
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weir.allocation.arrays import to_arrays
+from weir.clustering import clusterers
+from weir.clustering.loads import wildcard_load
 from weir.codec import problem_from_dict
 from weir.codec.evaluation import evaluation_from_dict
 from weir.codec.placement import placement_from_dict
@@ -244,11 +246,26 @@ def warm_up_correlations() -> int:
     return len(suggest(activity, Search(false_groups=1.0)).groups)
 
 
+def warm_up_mappings() -> int:
+    """Map a small load by every method; the groups in use, which only say that everything ran."""
+    problem = wildcard_load(1, max_streams=12, max_groups=4)
+    return sum(
+        len(set(mapped.group_of.tolist()))
+        for mapped in (
+            method.cluster(
+                problem, method.Params(), seed=0, stop=lambda: False, report=lambda seen: None
+            )
+            for method in clusterers().values()
+        )
+    )
+
+
 PARTS = {
     "optimizers": warm_up_optimizers,
     "overlays": warm_up_overlays,
     "placements": warm_up_placements,
     "correlations": warm_up_correlations,
+    "mappings": warm_up_mappings,
 }
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 Without `restarts` and `rounds` it is one call in one task, as the job `kernel`. The searches of
 `restarts` run side by side, each in one task. With `rounds` this process (a Connect client) makes
-the first map and goes downhill; the blocks of each round cool in a task per core. The answer is that of
-one process to the last byte: docs/algorithms/mapping.md.
+the first map and goes downhill; the blocks of each round cool in a task per core. The answer is
+that of one process to the last byte: docs/algorithms/mapping.md.
 """
 
 import json
@@ -37,6 +37,7 @@ from weir.clustering import answer, joint
 from weir.clustering.blocks import Improved, Round, Shared, Watch
 from weir.codec.mapping import mapping_from_json
 from weir.errors import WeirError
+from weir.kernel import Call
 from weir.plugins import from_dict
 
 CHOICES = StructType(
@@ -59,22 +60,24 @@ def direct(spark: Any, payload: bytes, input_uri: str, order: JobOrder) -> bytes
     problem = mapping_from_json(payload)
     with Reporter(order.progress_url, order.progress_token) as reporter:
         limit = _Limit(reporter, order.time_limit_s)
+        call = _call(order, limit, reporter)
         choice = joint.cheapest(
             problem,
             params,
             range(params.restarts),
-            seed=order.seed,
-            stop=limit.is_over,
-            report=lambda progress: reporter.offer(dict(progress)),
+            seed=call.seed,
+            stop=call.stop,
+            report=call.report,
             workers=SparkWorkers(spark, input_uri, order, limit),
         )
-    return answer.written(problem, choice.flow_map, joint.NAME)
+        return answer.written(problem, choice.flow_map, params, call)
 
 
 def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
     """Search in one task, or with several seeds side by side, and keep the cheapest map."""
     params = _params(order)
-    if params is None or params.restarts == 1:
+    # A curve is drawn once, whatever the number of searches.
+    if params is None or params.restarts == 1 or order.inputs.get("curve"):
         answer_in_task(
             spark, input_uri, output_uri, partial(call_kernel, answer.answer, order=order)
         )
@@ -104,18 +107,15 @@ def search(payload: bytes, order: JobOrder, number: int, waves: int) -> dict[str
     """
     row = {"number": number, "charged": 0.0, "complete": False, "payload": None, "error": None}
     with Reporter(order.progress_url, order.progress_token) as reporter:
-        limit = None if order.time_limit_s is None else order.time_limit_s / waves
+        limit_s = None if order.time_limit_s is None else order.time_limit_s / waves
+        call = _call(order, _Limit(reporter, limit_s), reporter)
         try:
             problem = mapping_from_json(payload)
+            params = from_dict(joint.Params, order.parameters)
             choice = joint.cheapest(
-                problem,
-                from_dict(joint.Params, order.parameters),
-                [number],
-                seed=order.seed,
-                stop=_Limit(reporter, limit).is_over,
-                report=lambda progress: reporter.offer(dict(progress)),
+                problem, params, [number], seed=call.seed, stop=call.stop, report=call.report
             )
-            packed = answer.written(problem, choice.flow_map, joint.NAME)
+            packed = answer.written(problem, choice.flow_map, params, call)
         except WeirError as error:
             return {**row, "error": str(error)}
     complete = choice.flow_map.complete
@@ -181,6 +181,17 @@ class _Limit:
 
     def is_over(self) -> bool:
         return self._reporter.told_to_stop or self.left_s() == 0.0
+
+
+def _call(order: JobOrder, limit: _Limit, reporter: Reporter) -> Call:
+    return Call(
+        method=order.method,
+        parameters=order.parameters,
+        seed=order.seed,
+        inputs=order.inputs,
+        stop=limit.is_over,
+        report=lambda progress: reporter.offer(dict(progress)),
+    )
 
 
 def _params(order: JobOrder) -> joint.Params | None:

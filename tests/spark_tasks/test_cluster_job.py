@@ -119,15 +119,18 @@ class TestOnSpark:
         assert self.run(spark_server, payload, tmp_path, **asked) == expected
         assert json.loads(expected)["status"] == "solved"
 
-    def test_former_map_is_kept_in_mind(self, spark_server, tmp_path):
+    @pytest.mark.parametrize("parameters", [{"rounds": 2, "parts": 2}, {"restarts": 2}])
+    @pytest.mark.parametrize("inputs", [{}, {"curve": True}])
+    def test_former_map_is_kept_in_mind(self, spark_server, tmp_path, parameters, inputs):
         payload = text()
         former = json.loads(here(payload, parameters={"effort": 1}))
         previous = {name: former[name] for name in ("stream_of", "group_of")}
         payload = text(previous=previous, move_cost=20.0, pins=PINS)
-        asked = {"parameters": {"effort": 5, "rounds": 2, "parts": 2}, "seed": 1}
-        answer = self.run(spark_server, payload, tmp_path, **asked)
-        assert answer == here(payload, **asked)
+        asked = {"parameters": {"effort": 5, **parameters}, "seed": 1}
+        answer = self.run(spark_server, payload, tmp_path, **asked, **inputs)
+        assert answer == here(payload, **asked, inputs=inputs)
         assert json.loads(answer)["moved"] > 0
+        assert ("curve" in json.loads(answer)) == bool(inputs)
 
     @pytest.mark.parametrize(
         "parameters",

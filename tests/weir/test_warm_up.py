@@ -10,12 +10,20 @@ import sys
 from pathlib import Path
 
 import weir.allocation
+import weir.clustering
 import weir.correlation
 import weir.optimizers
 import weir.placement
 import weir.queueing
 
-ROOMS = (weir.allocation, weir.correlation, weir.optimizers, weir.placement, weir.queueing)
+ROOMS = (
+    weir.allocation,
+    weir.clustering,
+    weir.correlation,
+    weir.optimizers,
+    weir.placement,
+    weir.queueing,
+)
 FOLDERS = [Path(room.__file__).parent for room in ROOMS]
 
 MARKS = ("compiled", "compiled_inside")
@@ -23,7 +31,12 @@ MARKS = ("compiled", "compiled_inside")
 # Runs as plain Python, where a profiler sees every kernel that is called.
 SEEN = """
 import json, sys
-from weir.warm_up import warm_up_correlations, warm_up_optimizers, warm_up_placements
+from weir.warm_up import (
+    warm_up_correlations,
+    warm_up_mappings,
+    warm_up_optimizers,
+    warm_up_placements,
+)
 called = set()
 def look(frame, event, argument):
     if event == "call":
@@ -32,6 +45,7 @@ sys.setprofile(look)
 warm_up_optimizers()
 warm_up_placements()
 warm_up_correlations()
+warm_up_mappings()
 sys.setprofile(None)
 print(json.dumps(sorted(called)))
 """

@@ -45,13 +45,13 @@ GROUPS_SHARE = 0.4
 SLICE_TRIALS, SLICE_ITEMS = 200_000, 20_000
 """Between two looks at the clock."""
 
-DESCENTS = 2
-"""Passes over all items at most, where each still moves some."""
+DESCENTS, MANY_ITEMS = 2, 100_000
+"""Passes over all items at most, where each still moves some; of many items one."""
 
 STILL = 2e-3
 """A pass that moves at most this part of the items is the last one."""
 
-FEW_ITEMS, FEW_TRIALS, RESTARTS = 64, 20_000, 6
+FEW_ITEMS, FEW_TRIALS, RESTARTS = 64, 4_000, 6
 """Below so many items annealing begins so often, with so many trials at least, from hot."""
 
 PRICES = 9
@@ -95,11 +95,9 @@ def layer_weights(weights: Weights) -> tuple[float, float]:
     return weights.messaging - weights.packet_share, weights.packet_share
 
 
-def go_down(
-    state: State, order: Ints, watch: Watch, *, flat: bool = False, passes: int = DESCENTS
-) -> bool:
+def go_down(state: State, order: Ints, watch: Watch, *, flat: bool = False) -> bool:
     """Move items and streams downhill until hardly any moves; return False where stopped."""
-    for _ in range(passes):
+    for _ in range(DESCENTS if len(order) <= MANY_ITEMS else 1):
         moved = 0
         for begin in range(0, len(order), SLICE_ITEMS):
             if watch.stop():
@@ -168,23 +166,45 @@ def anew(
         pinned_group=items.pinned_group,
     )
     _open_streams(state, items, group_of_item, order)
-    best = Best(state)
     watch = watch.after(of_groups)
-    complete = complete and go_down(state, order, watch)
+    best = Best(state)
+    rest = trials - of_groups
+    complete = complete and improve(
+        state, order, best, trials=rest, seed=seed, watch=watch, annealing=annealing
+    )
+    return *best.map(), complete
+
+
+def improve(
+    state: State,
+    order: Ints,
+    best: Best,
+    *,
+    trials: int,
+    seed: int,
+    watch: Watch,
+    annealing: Annealing = cool,
+) -> bool:
+    """Go down, anneal and go down again, a few items several times; keep the best map, and return
+    False where stopped."""
+    complete = go_down(state, order, watch)
     best.keep()
-    rounds = RESTARTS if len(items.rates) <= FEW_ITEMS else 1
-    for at in range(rounds if complete else 0):
-        mean = charged(state) / max(len(items.rates), 1)
-        hot = mean * (JOINT_HOT if rounds == 1 else 1.0)
-        least = FEW_TRIALS if rounds > 1 else 0
-        share = max((trials - of_groups) // rounds, least)
+    few = len(state.rates) <= FEW_ITEMS
+    rounds = RESTARTS if few else 1
+    share = max(trials // rounds, FEW_TRIALS if few else 0)
+    for at in range(rounds if complete and share else 0):
+        hot = charged(state) / max(len(state.rates), 1)
+        if not few:
+            hot *= JOINT_HOT
+        elif at % 2:  # hot enough to pay the fees of two that change places
+            hot += float(state.fees.max(initial=0.0)) + float(state.weights[2])
         complete = annealing(state, order, watch, trials=share, hot=hot, seed=seed + at)
         watch = watch.after(share)
         complete = go_down(state, order, watch) and complete
         best.keep()
         if not complete:
             break
-    return *best.map(), complete
+    return complete
 
 
 class Best:

@@ -69,15 +69,6 @@ class Items:
         of_stream[self.streams[used]] = self.groups[group_of[used]]
         return FlowMap(stream_of=of_flow, group_of=of_stream, complete=complete)
 
-    def indices(
-        self, stream_of: NDArray[np.int64], group_of: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return a map of flows by numbers as one of items by indices."""
-        wanted = np.flatnonzero(self.item_of != NOWHERE)
-        of_item = np.full(len(self.rates), NOWHERE, dtype=np.int64)
-        of_item[self.item_of[wanted]] = _index(stream_of[wanted], self.streams)
-        return of_item, _index(group_of[self.streams], self.groups)
-
 
 def items_of(problem: MappingProblem, *, collapse: bool) -> Items:
     """Return the items of a problem; with `collapse`, flows of the same audience are one.

@@ -74,7 +74,16 @@ def _cost_at(state: State, item: int, stream: int, group: int) -> float:
     cost = state.weights[0] * in_stream + state.weights[1] * in_group
     if state.home[item] >= 0 and stream != state.home[item]:
         cost += state.fees[item]
+    if state.stream_items[stream] == 0:
+        cost += _opening_fee(state, stream, group)
     return float(cost)
+
+
+@compiled_inside
+def _opening_fee(state: State, stream: int, group: int) -> float:
+    """Return what a stream that carries nothing is charged for opening in this group."""
+    home = state.home_group[stream]
+    return float(state.weights[2] if home >= 0 and group != home else 0.0)
 
 
 @compiled_inside
@@ -117,10 +126,9 @@ def _place(state: State, item: int) -> tuple[int, int, float]:
     for stream in range(streams):
         if state.stream_items[stream] > 0:
             continue
-        tied = state.pinned_group[stream]
-        if tied < 0:
-            tied = state.home_group[stream]
+        tied = _tied_group(state, stream)
         cost = alone + (group_cost if tied < 0 else state.group_terms[tied])
+        cost += _opening_fee(state, stream, tied)
         if cost < best:
             best_stream, best_group, best = stream, group_best if tied < 0 else tied, cost
         if tied < 0:  # all others without a tie are as good
@@ -128,11 +136,21 @@ def _place(state: State, item: int) -> tuple[int, int, float]:
     home = state.home[item]
     if home >= 0 and home != best_stream:
         best += state.fees[item]
-        tied = state.group_of[home] if state.stream_items[home] > 0 else state.home_group[home]
-        cost = _cost_at(state, item, home, tied)
+        group = state.group_of[home] if state.stream_items[home] > 0 else _tied_group(state, home)
+        if group < 0:
+            group = group_best
+        cost = _cost_at(state, item, home, group)
         if cost <= best:
-            return home, tied, cost
+            return home, group, cost
     return best_stream, best_group, best
+
+
+@compiled_inside
+def _tied_group(state: State, stream: int) -> int:
+    """Return the group in which an empty stream opens: of its pin, else of the former map; NOWHERE
+    where it may open in any."""
+    pinned = state.pinned_group[stream]
+    return int(pinned if pinned >= 0 else state.home_group[stream])
 
 
 @compiled_inside
@@ -267,9 +285,11 @@ def change_of_move(state: State, item: int, stream: int, group: int) -> float:
         )
     home = state.home[item]
     if home >= 0:
-        change += state.fees[item] * ((stream != home) - (source != home))
-    if state.stream_items[source] == 1 and state.home_group[source] >= 0:
-        change -= state.weights[2] * (state.home_group[source] != group_before)
+        change += state.fees[item] * ((stream != home) * 1.0 - (source != home) * 1.0)
+    if state.stream_items[source] == 1:
+        change -= _opening_fee(state, source, group_before)
+    if state.stream_items[stream] == 0:
+        change += _opening_fee(state, stream, group)
     return float(change)
 
 
@@ -337,7 +357,7 @@ def anneal(
             group = state.group_of[stream]
         elif state.pinned_group[stream] >= 0:
             group = state.pinned_group[stream]
-        elif state.home_group[stream] >= 0:
+        elif state.home_group[stream] >= 0 and np.random.random() < 0.5:
             group = state.home_group[stream]
         elif np.random.random() < 0.5:
             group = state.group_of[source]

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weir.clustering._construct import JOINT_HOT, Best, anew, cool, go_down, layer_weights
+from weir.clustering._construct import Best, anew, cool, improve, layer_weights
 from weir.clustering._items import items_of
 from weir.clustering._search import insert
-from weir.clustering._state import charged, load, state_of
+from weir.clustering._state import load, state_of
+from weir.clustering.cost import filtering_cost, moved, moved_streams
 from weir.model.mapping import NOWHERE, FlowMap
 
 if TYPE_CHECKING:
@@ -58,17 +59,29 @@ def adapted(
     adaptation.charge(problem.move_cost, problem.stream_move_cost)
     best = Best(adaptation.state)
     first = int(trials * ADAPTING)
-    complete = adaptation.search(trials=first, seed=seed, watch=watch)
-    best.keep()
-    if complete:
-        watch = watch.after(first)
-        fresh = made_anew(
-            problem, trials=trials - first, seed=seed, watch=watch, annealing=annealing
-        )
-        load(adaptation.state, *adaptation.indices(fresh))
-        best.keep()
-        complete = fresh.complete
-    return adaptation.flow_map(*best.map(), complete=complete)
+    complete = adaptation.search(best, trials=first, seed=seed, watch=watch)
+    kept = adaptation.flow_map(*best.map(), complete=complete)
+    if not complete:
+        return kept
+    fresh = made_anew(
+        problem,
+        trials=trials - first,
+        seed=seed,
+        watch=watch.after(first),
+        annealing=annealing,
+    )
+    if charged_cost(problem, fresh) < charged_cost(problem, kept):
+        return fresh
+    return replace(kept, complete=fresh.complete)
+
+
+def charged_cost(problem: MappingProblem, flow_map: FlowMap) -> float:
+    """Return the cost of a map, in work per second, with what its moves are charged."""
+    cost = _cost(problem, flow_map)
+    if problem.former is None:
+        return cost
+    flows, streams = moved(problem, flow_map), moved_streams(problem, flow_map)
+    return cost + problem.move_cost * flows + problem.stream_move_cost * streams
 
 
 def made_anew(
@@ -85,29 +98,37 @@ def made_anew(
 def curve(
     problem: MappingProblem, *, trials: int, seed: int, watch: Watch, rungs: int = RUNGS
 ) -> Iterator[Point]:
-    """Yield maps with falling cost and growing moves, from the former map on.
+    """Yield maps with falling cost and growing moves, from the former map to one made anew.
 
     The first moves only what must move: flows without a stream, and those that pins tear away. Each
     of the others was charged less for a move than the one before, the last one nothing.
     """
     adaptation = _Adaptation(problem)
     of_stream = problem.stream_move_cost / problem.move_cost if problem.move_cost > 0.0 else 1.0
-    last = adaptation.map()
-    yield Point(move_cost=np.inf, flow_map=adaptation.flow_map(*last, complete=True))
+    flow_map = adaptation.flow_map(*adaptation.map(), complete=True)
+    lowest = _cost(problem, flow_map)
+    yield Point(move_cost=np.inf, flow_map=flow_map)
     highest, share = adaptation.dearest_item(), trials // (rungs + 1)
     for rung in range(rungs + 1):
         fee = highest * LOWEST ** (rung / rungs) if rung < rungs else 0.0
         adaptation.charge(fee, fee * of_stream)
         best = Best(adaptation.state)
-        complete = adaptation.search(trials=share, seed=seed + rung, watch=watch)
-        best.keep()
+        complete = adaptation.search(best, trials=share, seed=seed + rung, watch=watch)
         load(adaptation.state, *best.map())
         watch = watch.after(share)
-        if not np.array_equal(last[0], best.map()[0]) or not np.array_equal(last[1], best.map()[1]):
-            last = best.map()
-            yield Point(move_cost=fee, flow_map=adaptation.flow_map(*last, complete=complete))
+        flow_map = adaptation.flow_map(*best.map(), complete=complete)
+        if (cost := _cost(problem, flow_map)) < lowest:
+            lowest = cost
+            yield Point(move_cost=fee, flow_map=flow_map)
         if not complete:
             return
+    fresh = made_anew(problem, trials=trials, seed=seed, watch=watch)
+    if _cost(problem, fresh) < lowest:
+        yield Point(move_cost=0.0, flow_map=fresh)
+
+
+def _cost(problem: MappingProblem, flow_map: FlowMap) -> float:
+    return filtering_cost(problem, flow_map.stream_of, flow_map.group_of).total
 
 
 class _Adaptation:
@@ -131,7 +152,9 @@ class _Adaptation:
         load(self.state, *_former(items))
         left = np.flatnonzero(self.state.stream_of == NOWHERE)
         weight = items.rates * np.diff(items.starts)
+        self.charge(np.inf, 0.0)  # what has a home goes there
         insert(self.state, left[np.argsort(-weight[left], kind="stable")], False)
+        self.charge(0.0, 0.0)
 
     def charge(self, fee: float, stream_fee: float) -> None:
         """Charge so much for each flow, and for each stream, that is not where it was."""
@@ -145,20 +168,13 @@ class _Adaptation:
         users = np.diff(self._items.starts).max(initial=0)
         return float(sum(self.state.weights[:2])) * (largest + float(rates.max()) * float(users))
 
-    def search(self, *, trials: int, seed: int, watch: Watch) -> bool:
+    def search(self, best: Best, *, trials: int, seed: int, watch: Watch) -> bool:
         """Look for moves that pay; return False where stopped."""
-        if not go_down(self.state, self._order, watch):
-            return False
-        hot = charged(self.state) / max(len(self._items.rates), 1) * JOINT_HOT
-        complete = cool(self.state, self._order, watch, trials=trials, hot=hot, seed=seed)
-        return go_down(self.state, self._order, watch) and complete
+        return improve(self.state, self._order, best, trials=trials, seed=seed, watch=watch)
 
     def map(self) -> tuple[Ints, Ints]:
         """Return stream by item and group by stream, as indices."""
         return self.state.stream_of.copy(), self.state.group_of.copy()
-
-    def indices(self, flow_map: FlowMap) -> tuple[Ints, Ints]:
-        return self._items.indices(flow_map.stream_of, flow_map.group_of)
 
     def flow_map(self, stream_of: Ints, group_of: Ints, *, complete: bool) -> FlowMap:
         return self._items.flow_map(self._problem, stream_of, group_of, complete=complete)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weir.clustering import DEFAULT, clusterer
-from weir.codec.mapping import mapping_from_json, mapping_result_to_dict
-from weir.errors import WeirError
+from weir.clustering import DEFAULT, clusterer, joint
+from weir.clustering._construct import Watch
+from weir.clustering.adaptive import curve
+from weir.codec.mapping import curve_to_list, mapping_from_json, mapping_result_to_dict
+from weir.errors import InvalidProblem, WeirError
 from weir.model.mapping import NOWHERE
 from weir.plugins import from_dict
 from weir.reading import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
+    from weir.clustering.adaptive import Point
     from weir.kernel import Call
     from weir.model.mapping import FlowMap, MappingProblem
 
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
 def answer(payload: bytes, call: Call) -> bytes:
     """The map of `call.method`, the best so far once `call.stop` says so.
 
+    With `call.inputs["curve"]` its member `curve` is what fewer and more moves would cost.
     Raises WeirError for a bad problem, and for a method whose map does not hold.
     """
     return answer_of(mapping_from_json(payload), call)
@@ -34,14 +40,32 @@ def answer_of(problem: MappingProblem, call: Call) -> bytes:
     chosen = clusterer(call.method or DEFAULT)
     params = from_dict(chosen.Params, call.parameters)
     flow_map = chosen.cluster(problem, params, seed=call.seed, stop=call.stop, report=call.report)
-    return written(problem, flow_map, chosen.NAME)
+    return written(problem, flow_map, params, call)
 
 
-def written(problem: MappingProblem, flow_map: FlowMap, method: str) -> bytes:
-    """A method's map as the answer; raises WeirError where it does not hold."""
+def written(problem: MappingProblem, flow_map: FlowMap, params: Any, call: Call) -> bytes:
+    """The map of a method with these parameters as the answer; raises WeirError where it does not
+    hold."""
     if fault := fault_of(problem, flow_map):
-        raise WeirError(f"{method} gave a map that does not hold: {fault}")
-    return json.dumps(mapping_result_to_dict(problem, flow_map), sort_keys=True).encode()
+        raise WeirError(f"{call.method or DEFAULT} gave a map that does not hold: {fault}")
+    plain = mapping_result_to_dict(problem, flow_map)
+    if call.inputs.get("curve"):
+        plain["curve"] = curve_to_list(problem, _points(problem, params, call))
+    return json.dumps(plain, sort_keys=True).encode()
+
+
+def _points(problem: MappingProblem, params: Any, call: Call) -> Iterator[Point]:
+    """Yield the curve of cost against moves; each of its maps holds."""
+    if not isinstance(params, joint.Params):
+        raise WeirError(f"curve: only the method {joint.NAME} draws one; leave the method out")
+    if problem.former is None:
+        raise InvalidProblem("previous", "a curve begins at the map in force; add it")
+    trials = params.trials(problem)
+    watch = Watch(stop=call.stop, report=call.report, total=trials)
+    for point in curve(problem, trials=trials, seed=call.seed, watch=watch):
+        if fault := fault_of(problem, point.flow_map):
+            raise WeirError(f"{joint.NAME} gave a map that does not hold: {fault}")
+        yield point
 
 
 def fault_of(problem: MappingProblem, flow_map: FlowMap) -> str:

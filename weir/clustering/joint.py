@@ -7,16 +7,14 @@ whatever moves is charged; a map made anew is taken only where it is cheaper wit
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from weir.clustering._construct import Watch, cool
-from weir.clustering.adaptive import adapted, made_anew
+from weir.clustering.adaptive import adapted, charged_cost, made_anew
 from weir.clustering.blocks import InRounds, in_turn
-from weir.clustering.cost import filtering_cost, moved, moved_streams
 from weir.plugins import about, check_fields
 
 if TYPE_CHECKING:
@@ -33,15 +31,20 @@ SUMMARY = (
     "cost, downhill and by annealing; keeps a former map where moving does not pay."
 )
 
+MOST_INTERESTS = 500_000
+"""What effort is counted by at most: beyond, moves downhill bring most, and take most of the time."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
     """The parameters of the method: how long it looks, how often, and whether by blocks."""
 
     effort: float = field(
-        default=30.0,
+        default=20.0,
         metadata=about(
-            help="Moves that annealing tries for each interest of a user.", min=0, max=1e5
+            help="Moves that annealing tries for each interest, or for the first 500,000 of many.",
+            min=0,
+            max=1e5,
         ),
     )
     restarts: int = field(
@@ -64,6 +67,10 @@ class Params:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    def trials(self, problem: MappingProblem) -> int:
+        """Return how many moves annealing tries in this problem."""
+        return int(self.effort * min(len(problem.interests.users), MOST_INTERESTS))
 
 
 class Choice(NamedTuple):
@@ -104,7 +111,7 @@ def cheapest(
     Once `stop` says so no further one begins. `workers` improve blocks, where there are rounds.
     """
     given = list(numbers)
-    trials = int(params.effort * len(problem.interests.users))
+    trials = params.trials(problem)
     watch = Watch(stop=stop, report=report, total=trials * len(given))
     make = made_anew if problem.former is None else adapted
     annealing = (
@@ -127,7 +134,7 @@ def cheapest(
         )
         watch = watch.after(trials)
         complete = complete and flow_map.complete
-        choice = Choice(flow_map, _charged(problem, flow_map), number)
+        choice = Choice(flow_map, charged_cost(problem, flow_map), number)
         if best is None or choice.charged < best.charged:
             best = choice
     assert best is not None
@@ -137,9 +144,3 @@ def cheapest(
 def seed_of(seed: int, number: int) -> int:
     """Return the seed of a search; the first has the seed itself."""
     return seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
-
-
-def _charged(problem: MappingProblem, flow_map: FlowMap) -> float:
-    cost = filtering_cost(problem, flow_map.stream_of, flow_map.group_of).total
-    fees = problem.move_cost * moved(problem, flow_map)
-    return math.fsum((cost, fees, problem.stream_move_cost * moved_streams(problem, flow_map)))

@@ -41,10 +41,11 @@ from weir.reading import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from weir.clustering.adaptive import Point
     from weir.model.mapping import FlowMap
 
 MOST_STREAMS = 1_000_000
@@ -153,6 +154,35 @@ def mapping_result_to_dict(problem: MappingProblem, flow_map: FlowMap) -> dict[s
             "stream_to_group": {str(stream): price for stream, price in prices.streams.items()},
         },
     }
+
+
+def curve_to_list(problem: MappingProblem, points: Iterable[Point]) -> list[dict[str, Any]]:
+    """Return the published form of a curve of cost against moves (docs/formats.md, Mapping).
+
+    Of each map only what differs from the former one is given. Raises ValueError without one.
+    """
+    former = problem.former
+    if former is None:
+        raise ValueError("moves are counted from a former map, and there is none")
+    plain = []
+    for point in points:
+        stream_of, group_of = point.flow_map.stream_of, point.flow_map.group_of
+        cost = filtering_cost(problem, stream_of, group_of)
+        fresh = np.where(stream_of != former.stream_of, stream_of, NOWHERE)
+        regrouped = np.where(group_of != former.group_of, group_of, NOWHERE)
+        plain.append(
+            {
+                "move_cost": point.move_cost if np.isfinite(point.move_cost) else None,
+                "cost": cost.total,
+                "transport_cost": cost.transport,
+                "messaging_cost": cost.messaging,
+                "moved": moved(problem, point.flow_map),
+                "moved_streams": moved_streams(problem, point.flow_map),
+                "stream_of": _streams_by_flow(problem.flows, fresh),
+                "group_of": _groups_by_stream(regrouped),
+            }
+        )
+    return plain
 
 
 def _streams_by_flow(flows: Sequence[str], stream_of: NDArray[np.int64]) -> dict[str, int]:

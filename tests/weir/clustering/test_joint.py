@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING
@@ -11,13 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.suites import effort
 from weir.clustering import joint
-from weir.model.mapping import NOWHERE, Interests, MappingProblem, Weights
+from weir.clustering._construct import Watch
+from weir.clustering.adaptive import curve
+from weir.clustering.loads import MarketShape, drifted, market_load
+from weir.model.mapping import NOWHERE, FlowMap, FormerMap, Interests, MappingProblem, Weights
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from weir.model.mapping import FlowMap
+    from weir.clustering.adaptive import Point
 
 
 def problem_of(
@@ -87,22 +92,10 @@ def solve(problem: MappingProblem, *, effort: float = 30.0, seed: int = 0) -> Fl
 
 def cheapest(problem: MappingProblem) -> Fraction:
     """Return the least cost of all maps that keep the pins."""
-    wanted = [flow for flow in range(len(problem.flows)) if audience_of(problem, flow)]
-    best = None
-    streams, groups = range(problem.max_streams), range(problem.max_groups)
-    of_streams = [groups if pin == NOWHERE else [int(pin)] for pin in problem.pinned_group.tolist()]
-    of_flows = [
-        streams if problem.pinned_stream[flow] == NOWHERE else [int(problem.pinned_stream[flow])]
-        for flow in wanted
-    ]
-    for choice in product(*of_flows):
-        of = dict(zip(wanted, choice, strict=True))
-        whole = [of.get(flow, NOWHERE) for flow in range(len(problem.flows))]
-        for group_of in product(*of_streams):
-            cost = cost_of(problem, whole, group_of)
-            best = cost if best is None or cost < best else best
-    assert best is not None
-    return best
+    return min(
+        cost_of(problem, each.stream_of.tolist(), each.group_of.tolist())
+        for each in every_map(problem)
+    )
 
 
 @st.composite
@@ -147,7 +140,7 @@ def check_valid(problem: MappingProblem, flow_map: FlowMap) -> None:
     assert (flow_map.group_of[tied] == problem.pinned_group[tied]).all()
 
 
-COMPILES = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+COMPILES = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=effort(25, 400))
 
 
 @pytest.mark.parametrize("pins", [False, True])
@@ -161,3 +154,177 @@ def test_tiny_problems_get_the_cheapest_map_of_all(pins: bool) -> None:
         assert cost == cheapest(problem)
 
     check()
+
+
+def middling_of(seed: int) -> MappingProblem:
+    """Return a problem of some dozens of flows, with a few pins and a random former map."""
+    chance = np.random.default_rng(seed)
+    flows, users = int(chance.integers(20, 60)), int(chance.integers(3, 20))
+    streams, groups = int(chance.integers(2, 15)), int(chance.integers(1, 8))
+    audiences = [
+        np.flatnonzero(chance.random(users) < chance.random() * 0.5).tolist() for _ in range(flows)
+    ]
+
+    def some(count: int, below: int) -> list[int]:
+        return np.where(
+            chance.random(count) < 0.15, chance.integers(0, below, count), NOWHERE
+        ).tolist()
+
+    problem = problem_of(
+        audiences,
+        chance.exponential(10.0, flows).tolist(),
+        users=users,
+        streams=streams,
+        groups=groups,
+        weights=Weights(
+            transport=float(chance.choice([1.0, 2.0, 30.0])), messaging=1.0, aggregation=8.0
+        ),
+        pinned_stream=some(flows, streams),
+        pinned_group=some(streams, groups),
+    )
+    former = FormerMap(
+        stream_of=np.where(chance.random(flows) < 0.9, chance.integers(0, streams, flows), NOWHERE),
+        group_of=np.where(
+            chance.random(streams) < 0.9, chance.integers(0, groups, streams), NOWHERE
+        ),
+    )
+    fee = float(chance.choice([0.0, 1.0, 100.0, 1e9]))
+    return replace(problem, former=former, move_cost=fee, stream_move_cost=fee * 2.0)
+
+
+middling = st.integers(0, 2**32 - 1).map(middling_of)
+
+
+def moves(problem: MappingProblem, flow_map: FlowMap) -> tuple[int, int]:
+    """Count flows in another stream than before, and streams in another group."""
+    former = problem.former
+    assert former is not None
+    both = (former.stream_of != NOWHERE) & (flow_map.stream_of != NOWHERE)
+    of_streams = (former.group_of != NOWHERE) & (flow_map.group_of != NOWHERE)
+    return (
+        int((former.stream_of[both] != flow_map.stream_of[both]).sum()),
+        int((former.group_of[of_streams] != flow_map.group_of[of_streams]).sum()),
+    )
+
+
+def with_charges(problem: MappingProblem, flow_map: FlowMap) -> float:
+    """Return the cost of a map with what its moves are charged."""
+    flows, streams = moves(problem, flow_map)
+    cost = float(cost_of(problem, flow_map.stream_of.tolist(), flow_map.group_of.tolist()))
+    return cost + flows * problem.move_cost + streams * problem.stream_move_cost
+
+
+@COMPILES
+@given(middling)
+def test_pins_and_limits_hold_anew_and_from_a_former_map(problem: MappingProblem) -> None:
+    check_valid(problem, solve(replace(problem, former=None), effort=3.0))
+    check_valid(problem, solve(problem, effort=3.0))
+    for point in points_of(problem):
+        check_valid(problem, point.flow_map)
+
+
+def points_of(problem: MappingProblem, *, effort: float = 3.0) -> list[Point]:
+    watch = Watch(stop=lambda: False, report=lambda _: None, total=0)
+    trials = int(effort * len(problem.interests.users))
+    return list(curve(problem, trials=trials, seed=0, watch=watch))
+
+
+@COMPILES
+@given(middling)
+def test_a_former_map_is_left_only_where_that_pays(problem: MappingProblem) -> None:
+    points = points_of(problem)
+    stays, flow_map = points[0].flow_map, solve(problem, effort=3.0)
+    assert with_charges(problem, flow_map) <= with_charges(problem, stays) * (1 + 1e-9) + 1e-9
+
+
+@COMPILES
+@given(tiny(pins=True), st.data())
+def test_tiny_problems_get_the_map_that_is_cheapest_with_its_charges(
+    problem: MappingProblem, data: st.DataObject
+) -> None:
+    streams, groups = problem.max_streams, problem.max_groups
+    member = st.integers(-1, streams - 1)
+    former = FormerMap(
+        stream_of=np.array(data.draw(st.tuples(*[member] * len(problem.flows)))),
+        group_of=np.array(data.draw(st.tuples(*[st.integers(0, groups - 1)] * streams))),
+    )
+    problem = replace(
+        problem,
+        former=former,
+        move_cost=data.draw(st.sampled_from([0.0, 1.0, 10.0])),
+        stream_move_cost=data.draw(st.sampled_from([0.0, 1.0, 10.0])),
+    )
+    best = min(with_charges(problem, each) for each in every_map(problem))
+    assert with_charges(problem, solve(problem)) == pytest.approx(best)
+
+
+def every_map(problem: MappingProblem) -> Iterator[FlowMap]:
+    """Yield each map that keeps the pins."""
+    wanted = (problem.interests.audiences > 0).nonzero()[0].tolist()
+    of_flows = [
+        range(problem.max_streams) if pin == NOWHERE else [pin]
+        for pin in problem.pinned_stream[wanted].tolist()
+    ]
+    of_streams = [
+        range(problem.max_groups) if pin == NOWHERE else [pin]
+        for pin in problem.pinned_group.tolist()
+    ]
+    for choice in product(*of_flows):
+        stream_of = np.full(len(problem.flows), NOWHERE, dtype=np.int64)
+        stream_of[wanted] = choice
+        used = np.isin(np.arange(problem.max_streams), choice)
+        for groups in product(*of_streams):
+            yield FlowMap(stream_of=stream_of, group_of=np.where(used, groups, NOWHERE))
+
+
+def test_the_curve_falls_from_the_former_map_with_growing_moves() -> None:
+    problem = market_load(1, MarketShape(flows=1000, users=60), max_streams=60, max_groups=8)
+    first = solve(problem)
+    drifted_problem = replace(
+        drifted(problem, 0.1, seed=2),
+        former=FormerMap(stream_of=first.stream_of, group_of=first.group_of),
+    )
+    points = points_of(drifted_problem)
+    costs = [
+        float(
+            cost_of(
+                drifted_problem, each.flow_map.stream_of.tolist(), each.flow_map.group_of.tolist()
+            )
+        )
+        for each in points
+    ]
+    assert moves(drifted_problem, points[0].flow_map) == (0, 0)
+    assert len(points) > 5
+    assert costs == sorted(costs, reverse=True)
+    anew = solve(replace(drifted_problem, former=None))
+    gain = costs[0] - float(
+        cost_of(drifted_problem, anew.stream_of.tolist(), anew.group_of.tolist())
+    )
+    tenth = [
+        cost
+        for cost, point in zip(costs, points, strict=True)
+        if sum(moves(drifted_problem, point.flow_map)) <= 0.1 * len(problem.flows)
+    ]
+    assert costs[0] - min(tenth) >= 0.65 * gain
+
+
+def test_the_search_stops_at_once_and_still_answers() -> None:
+    problem = market_load(1, MarketShape(flows=1000, users=60), max_streams=60, max_groups=8)
+    calls = []
+
+    def stop() -> bool:
+        calls.append(0)
+        return len(calls) > 2
+
+    flow_map = joint.cluster(
+        problem, joint.Params(effort=1e5), seed=0, stop=stop, report=lambda _: None
+    )
+    check_valid(problem, flow_map)
+    assert not flow_map.complete
+
+
+def test_the_same_seed_gives_the_same_map() -> None:
+    problem = market_load(1, MarketShape(flows=1000, users=60), max_streams=60, max_groups=8)
+    one, two = solve(problem), solve(problem)
+    assert (one.stream_of == two.stream_of).all()
+    assert (one.group_of == two.group_of).all()

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand
 
 from apps.common.command_files import (
     ANSWER,
+    Refused,
     add_solver_arguments,
     check_limits,
     check_writable,
@@ -23,6 +24,7 @@ from apps.runs.services.gateway import JobOrder, spark_solve
 from weir.clustering import DEFAULT, clusterer, clusterers
 from weir.clustering.answer import answer_of
 from weir.codec.mapping import mapping_from_json
+from weir.errors import InvalidProblem
 from weir.kernel import Call
 from weir.model.mapping import MappingProblem
 from weir.plugins import from_dict
@@ -39,6 +41,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_solver_arguments(parser, methods=clusterers(), default=DEFAULT)
+        parser.add_argument(
+            "--curve", metavar="FILE", help="write what fewer and more moves would cost to FILE"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         exit_with_status(lambda: self._map(options), name="map_flows", stderr=self.stderr)
@@ -48,16 +53,40 @@ class Command(BaseCommand):
         parameters = named_values(options["param"])
         from_dict(clusterer(options["method"]).Params, parameters)
         check_writable(options["out"])
+        curve = options["curve"]
+        if curve is not None:
+            _check_curve(options)
         payload = read_input(options["input"])
         problem = mapping_from_json(payload)
+        if curve is not None and problem.former is None:
+            raise InvalidProblem("previous", "a curve begins at the map in force; add it")
         if options["engine"] == "spark":
             result = _on_spark(payload, options, parameters)
         else:
             result = _here(problem, options, parameters)
+        plain = json.loads(result)
+        if curve is not None:
+            points = plain.pop("curve")
+            write_output(curve, json.dumps({"curve": points}, sort_keys=True).encode())
+            result = json.dumps(plain, sort_keys=True).encode()
         write_output(options["out"], result)
-        for line in _summary(problem, json.loads(result)):
+        for line in _summary(problem, plain):
             self.stderr.write(f"map_flows: {line}")
         return ANSWER
+
+
+def _check_curve(options: dict[str, Any]) -> None:
+    """Check that a curve can be drawn and written. Raises Refused."""
+    if options["method"] != DEFAULT:
+        raise Refused(f"--curve: only the method {DEFAULT} draws one; leave --method out")
+    if options["curve"] == options["out"]:
+        raise Refused("--curve: names the same file as --out; name another one")
+    check_writable(options["curve"])
+
+
+def _inputs(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what the kernel is asked for beside a map."""
+    return {"curve": True} if options["curve"] is not None else {}
 
 
 def _summary(problem: MappingProblem, plain: dict[str, Any]) -> list[str]:
@@ -98,6 +127,7 @@ def _here(problem: MappingProblem, options: dict[str, Any], parameters: dict[str
         method=options["method"],
         parameters=parameters,
         seed=options["seed"],
+        inputs=_inputs(options),
         stop=lambda: is_over(None),
     )
     return answer_of(problem, call)
@@ -113,6 +143,7 @@ def _on_spark(payload: bytes, options: dict[str, Any], parameters: dict[str, Any
             parameters=parameters,
             seed=options["seed"],
             time_limit_s=options["time_limit"],
+            inputs=_inputs(options),
         ),
         keep_going=lambda: True,
         patience_s=0.0,

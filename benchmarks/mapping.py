@@ -1,0 +1,367 @@
+"""Maps of flows to streams and groups: cost and CPU time of every method beside plain GF's.
+
+    python -m benchmarks.mapping [methods] [weights] [settings] [large] [drift]
+
+Loads are the slides' market model. Plain GF is the slides' groups first in numpy, on the same load
+in the same run. Costs are divided by its cost, CPU seconds are those of all threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from benchmarks import plain_clustering
+from benchmarks.plain_clustering import cost_of, random_cost_of
+from weir.clustering import DEFAULT, clusterers, groups_first, streams_first
+from weir.clustering.loads import SLIDES, drifted, fan_out, large_load, market_load
+from weir.model.mapping import NOWHERE, FlowMap, FormerMap, MappingProblem, Weights
+from weir.warm_up import warm_up_mappings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+SEEDS = (1, 2, 3)
+SIZES = ((200, 20), (1000, 100), (1000, 250))
+RATIOS = (0.1, 0.25, 0.5, 1.0)
+"""Transport / (messaging x aggregation)."""
+LONGEST_S = 60.0
+"""CPU time after which a method is stopped that has not come to its end."""
+LARGE = ((100_000, 1_000, 350, 1000, 100), (1_000_000, 10_000, 350, 10_000, 1000))
+"""Flows, users, interests of a user, streams, groups."""
+DRIFT = 0.1
+MOVED = 0.1
+"""Part of the flows that an adaptive map may move."""
+SETTINGS: tuple[dict[str, Any], ...] = (
+    {},
+    {"markets": 4},
+    {"markets": 16},
+    {"markets_per_user": 1},
+    {"markets_per_user": 8},
+    {"noise": 0.0},
+    {"noise": 1.0},
+)
+"""What the slides do not give, beside the defaults."""
+
+
+def run(
+    method: Any, problem: MappingProblem, seed: int, *, within_s: float = LONGEST_S
+) -> tuple[FlowMap, float]:
+    """Return the map of a method and the CPU seconds that it took."""
+    began = time.process_time()
+    mapped: FlowMap = method.cluster(
+        problem,
+        method.Params(),
+        seed=seed,
+        stop=lambda: time.process_time() - began >= within_s,
+        report=lambda progress: None,
+    )
+    return mapped, time.process_time() - began
+
+
+def weights_of(ratio: float) -> Weights:
+    """Return the weights of this transport / (messaging x aggregation)."""
+    return Weights(transport=8.0 * ratio, messaging=1.0, aggregation=8.0)
+
+
+def print_methods() -> None:
+    """Print every method at a twentieth of plain GF's time, at the same time, at its end."""
+    print(f"methods: mean of seeds {SEEDS}, transport 2, messaging 1, aggregation 8")
+    for streams, groups in SIZES:
+        plain: list[tuple[float, float, float]] = []
+        rows: dict[str, list[tuple[float, ...]]] = {}
+        for seed in SEEDS:
+            problem = market_load(seed, max_streams=streams, max_groups=groups)
+            began = time.process_time()
+            mapped = plain_clustering.groups_first(problem, seed)
+            took, cost = time.process_time() - began, cost_of(problem, mapped)
+            plain.append((cost, took, cost / random_cost_of(problem)))
+            for name, method in clusterers().items():
+                row: list[float] = []
+                for within_s in (took / 20, took, LONGEST_S):
+                    mapped, used = run(method, problem, seed, within_s=within_s)
+                    row += [cost_of(problem, mapped) / cost, used / took]
+                rows.setdefault(name, []).append(tuple(row))
+            for name, sorted_by in sklearn_methods().items():
+                began = time.process_time()
+                mapped = sorted_by(problem, seed)
+                used = time.process_time() - began
+                row = [float("nan")] * 4 + [cost_of(problem, mapped) / cost, used / took]
+                rows.setdefault(name, []).append(tuple(row))
+        cost, took, share = np.mean(plain, axis=0)
+        print(
+            f"  {streams} streams, {groups} groups: plain GF costs {cost:,.0f}, "
+            f"{share:.3f} of random, in {took:.2f} CPU s"
+        )
+        print(f"    {'':<28}{'in 1/20 of its time':>20}{'in its time':>20}{'to its end':>20}")
+        for name, all_of_them in rows.items():
+            figures = np.mean(all_of_them, axis=0)
+            worst = np.max(all_of_them, axis=0)
+            cells = "".join(
+                f"{figures[at]:10.3f}{f'({figures[at + 1]:.3f})':>10}"
+                if figures[at] == figures[at]
+                else " " * 20
+                for at in (0, 2, 4)
+            )
+            print(f"    {name:<28}{cells}   worst {worst[4]:.3f}")
+    if not sklearn_methods():
+        print("  scikit-learn is not installed: its clusterings do not stand beside these")
+
+
+def sklearn_methods() -> dict[str, Callable[[MappingProblem, int], FlowMap]]:
+    """Return groups first by scikit-learn's k-means, by name; none where it is not installed."""
+    if find_spec("sklearn") is None:
+        return {}
+    k_means = import_module("sklearn.cluster").KMeans
+    normalize = import_module("sklearn.preprocessing").normalize
+    too_few = import_module("sklearn.exceptions").ConvergenceWarning
+
+    def groups_first_by_rows(problem: MappingProblem, seed: int, *, unit: bool) -> FlowMap:
+        interests = problem.interests
+        wanted = np.flatnonzero(interests.audiences)
+        starts = np.append(interests.starts[wanted], interests.starts[-1])
+        rows = csr_matrix(
+            (np.ones(len(interests.users)), interests.users, starts),
+            shape=(len(wanted), interests.user_count),
+        )
+        rows = normalize(rows) if unit else rows
+        rates = problem.rates_per_s[wanted]
+
+        def into(chosen: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+            if len(chosen) <= count:
+                return np.arange(len(chosen))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", too_few)  # fewer different rows than clusters
+                means = k_means(count, n_init=1, random_state=seed)
+                labels = means.fit_predict(rows[chosen], sample_weight=rates[chosen])
+            return np.asarray(labels, dtype=np.int64)
+
+        group_of = np.full(problem.max_streams, NOWHERE, dtype=np.int64)
+        stream_of = np.full(len(problem.flows), NOWHERE, dtype=np.int64)
+        labels = into(np.arange(len(wanted)), problem.max_groups)
+        for group in range(problem.max_groups):
+            flows = np.flatnonzero(labels == group)
+            here = np.arange(group, problem.max_streams, problem.max_groups)
+            if len(flows):
+                stream_of[wanted[flows]] = here[into(flows, len(here))]
+        used = np.unique(stream_of[wanted])
+        group_of[used] = used % problem.max_groups
+        return FlowMap(stream_of=stream_of, group_of=group_of)
+
+    return {
+        "scikit-learn GF": lambda problem, seed: groups_first_by_rows(problem, seed, unit=False),
+        "scikit-learn GF, unit rows": lambda problem, seed: groups_first_by_rows(
+            problem, seed, unit=True
+        ),
+    }
+
+
+def print_weights() -> None:
+    """Print Weir's own method beside the better of IT and RRA, for each weight of transport."""
+    own = clusterers().get(DEFAULT)
+    against = [clusterers()[name] for name in ("iterative", "random-restart")]
+    print(f"weights: {DEFAULT} / the better of IT and RRA, each to its end, seeds {SEEDS}")
+    for streams, groups in SIZES:
+        for ratio in RATIOS:
+            cells = []
+            for seed in SEEDS:
+                problem = replace(
+                    market_load(seed, max_streams=streams, max_groups=groups),
+                    weights=weights_of(ratio),
+                )
+                costs = [cost_of(problem, run(each, problem, seed)[0]) for each in against]
+                names = f"{'IT' if costs[0] <= costs[1] else 'RRA'} {min(costs):,.0f}"
+                if own is None:
+                    cells.append(f"  {names}")
+                else:
+                    cost = cost_of(problem, run(own, problem, seed)[0])
+                    cells.append(f"  {cost / min(costs):.3f} of {names}")
+            print(f"  ({streams}, {groups}) transport share {ratio:<5}{''.join(cells)}")
+
+
+def print_settings() -> None:
+    """Print GF / Random, which the slides measured as 0.4 to 0.6, and SF / GF, by setting."""
+    print("settings: GF / Random, SF / GF by transport / (messaging x aggregation)")
+    print(f"    {'':<32}" + "".join(f"{ratio:>16}" for ratio in RATIOS))
+    for streams, groups in SIZES:
+        for changes in SETTINGS:
+            shape = replace(SLIDES, **changes)
+            problem = market_load(1, shape, max_streams=streams, max_groups=groups)
+            first, second = (run(each, problem, 1)[0] for each in (groups_first, streams_first))
+            cells = ""
+            for ratio in RATIOS:
+                weighed = replace(problem, weights=weights_of(ratio))
+                cost = cost_of(weighed, first)
+                share = cost / random_cost_of(weighed)
+                cells += f"{share:9.3f} {cost_of(weighed, second) / cost:6.3f}"
+            named = ", ".join(f"{name} {value}" for name, value in changes.items())
+            print(f"    {f'({streams}, {groups})':<12}{named or 'defaults':<20}{cells}")
+
+
+def print_large() -> None:
+    """Print the default method on large loads, each in a process of its own for its memory."""
+    name = DEFAULT if DEFAULT in clusterers() else groups_first.NAME
+    print(f"large: {name}; elapsed seconds of the method, peak memory of the whole process")
+    for size in LARGE:
+        subprocess.run(
+            [sys.executable, "-m", "benchmarks.mapping", "--one", name, *map(str, size)],
+            check=True,
+        )
+
+
+def print_one(name: str, sizes: list[int]) -> None:
+    """Print cost, seconds and memory of one method on one large load."""
+    flows, users, interests, streams, groups = sizes
+    began = time.perf_counter()
+    problem = large_load(1, flows, users, interests, max_streams=streams, max_groups=groups)
+    made = time.perf_counter() - began
+    method = clusterers()[name]
+    began, cpu = time.perf_counter(), time.process_time()
+    mapped = method.cluster(
+        problem, method.Params(), seed=1, stop=lambda: False, report=lambda progress: None
+    )
+    took, used = time.perf_counter() - began, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"  {flows:,} flows x {users:,} users, {len(problem.interests.users):,} interests, fan-out "
+        f"{fan_out(problem):.1f}, ({streams}, {groups}): {took:.1f} s, {used:.1f} CPU s, "
+        f"{peak:.2f} GiB, {cost_of(problem, mapped) / random_cost_of(problem):.3f} of random; "
+        f"load made in {made:.1f} s"
+    )
+
+
+def kept(problem: MappingProblem, former: FlowMap) -> FlowMap:
+    """Return the former map of a changed load: each flow that is newly wanted where it adds least.
+
+    What it adds is counted in its stream, as K-means does, from the heaviest such flow on.
+    """
+    interests = problem.interests
+    wanted = interests.audiences > 0
+    stream_of = np.where(wanted, former.stream_of, NOWHERE)
+    served = np.zeros((interests.user_count, problem.max_streams), dtype=bool)
+    flows = np.repeat(np.arange(len(wanted)), interests.audiences)
+    mapped = stream_of[flows] != NOWHERE
+    served[interests.users[mapped], stream_of[flows[mapped]]] = True
+    carried = stream_of != NOWHERE
+    rates = np.bincount(
+        stream_of[carried], weights=problem.rates_per_s[carried], minlength=problem.max_streams
+    )
+    newly = np.flatnonzero(wanted & ~carried)
+    for flow in newly[np.argsort(-problem.rates_per_s[newly], kind="stable")]:
+        users = interests.users[interests.starts[flow] : interests.starts[flow + 1]]
+        both = served[users].sum(axis=0)
+        rate = problem.rates_per_s[flow]
+        costs = rates * (len(users) - both) + rate * (served.sum(axis=0) - both)
+        best = np.where(former.group_of == NOWHERE, np.inf, costs).argmin()
+        stream_of[flow] = best
+        served[users, best] = True
+        rates[best] += rate
+    group_of = np.full(problem.max_streams, NOWHERE, dtype=np.int64)
+    used = np.unique(stream_of[wanted])
+    group_of[used] = former.group_of[used]
+    return FlowMap(stream_of=stream_of, group_of=group_of)
+
+
+def moved(problem: MappingProblem, mapped: FlowMap) -> tuple[float, int]:
+    """Return the part of flows, mapped before and now, that moved, and how many streams did."""
+    former = problem.former
+    if former is None:
+        return 0.0, 0
+    both = (former.stream_of != NOWHERE) & (mapped.stream_of != NOWHERE)
+    used = (former.group_of != NOWHERE) & (mapped.group_of != NOWHERE)
+    flows = np.count_nonzero(both & (former.stream_of != mapped.stream_of))
+    streams = np.count_nonzero(used & (former.group_of != mapped.group_of))
+    return flows / max(np.count_nonzero(both), 1), streams
+
+
+def curve_of(problem: MappingProblem, seed: int) -> list[FlowMap]:
+    """Return the maps between the former one and the cheapest; none without adaptive mapping."""
+    if find_spec("weir.clustering.adaptive") is None:
+        return []
+    adaptive = import_module("weir.clustering.adaptive")
+    watch = import_module("weir.clustering._construct").Watch
+    trials = int(clusterers()[DEFAULT].Params().effort * len(problem.interests.users))
+    points = adaptive.curve(
+        problem,
+        trials=trials,
+        seed=seed,
+        watch=watch(stop=lambda: False, report=lambda progress: None, total=trials),
+    )
+    return [point.flow_map for point in points]
+
+
+def print_drift() -> None:
+    """Print what a full remap gains after a drift, and how much of it few moves bring."""
+    name = DEFAULT if DEFAULT in clusterers() else groups_first.NAME
+    method = clusterers()[name]
+    print(f"drift: {DRIFT:.0%} of the interests changed, rates with them; {name}")
+    for streams, groups in SIZES:
+        for seed in SEEDS:
+            before = market_load(seed, max_streams=streams, max_groups=groups)
+            old, _ = run(method, before, seed)
+            now = replace(
+                drifted(before, DRIFT, seed),
+                former=FormerMap(stream_of=old.stream_of, group_of=old.group_of),
+            )
+            stays = cost_of(now, kept(now, old))
+            full, took = run(method, replace(now, former=None), seed)
+            gain = stays - cost_of(now, full)
+            print(
+                f"  ({streams}, {groups}) seed {seed}: kept {stays:,.0f}, a full remap in "
+                f"{took:.2f} CPU s saves {gain / stays:.1%}, moving {moved(now, full)[0]:.0%}"
+            )
+            began = time.process_time()
+            points = [
+                ((stays - cost_of(now, each)) / gain, *moved(now, each))
+                for each in curve_of(now, seed)
+            ]
+            few = [point for point in points if point[1] <= MOVED]
+            if few:
+                share, flows, moved_streams = max(few)
+                print(
+                    f"    {share:.0%} of that with {flows:.1%} of the flows and {moved_streams} "
+                    f"streams moved; curve in {time.process_time() - began:.2f} CPU s: "
+                    + " ".join(f"{share:.0%}@{flows:.1%}" for share, flows, _ in points[::3])
+                )
+
+
+PARTS = {
+    "methods": print_methods,
+    "weights": print_weights,
+    "settings": print_settings,
+    "large": print_large,
+    "drift": print_drift,
+}
+
+
+def main() -> None:
+    """Print the parts named, or all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mapping", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    warm_up_mappings()
+    if given.one:
+        print_one(given.one, [int(part) for part in given.parts])
+        return
+    for name in given.parts or PARTS:
+        if name not in PARTS:
+            parser.error(f"no part {name!r}; there are {', '.join(PARTS)}")
+        PARTS[name]()
+
+
+if __name__ == "__main__":
+    main()

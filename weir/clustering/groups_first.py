@@ -1,0 +1,42 @@
+"""Cluster flows into groups, and within each group separately into streams: the slides' GF.
+
+Streams are divided over the groups equally. The slides' fastest method, and better than streams
+first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from weir.clustering._kmeans import KMeansParams
+from weir.clustering._slides import Mapper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from weir.model.mapping import FlowMap, MappingProblem
+
+NAME = "groups-first"
+TITLE = "Groups first (GF)"
+SUMMARY = "K-means of flows into groups, then within each group into an equal share of the streams."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params(KMeansParams):
+    """The parameters of the method: when its clusterings end."""
+
+
+def cluster(
+    problem: MappingProblem,
+    params: Params,
+    *,
+    seed: int,
+    stop: Callable[[], bool],
+    report: Callable[[Mapping[str, Any]], None],
+) -> FlowMap:
+    """Return the map of one step from a random beginning."""
+    mapper = Mapper(problem, params, seed=seed, stop=stop)
+    layers = mapper.groups_first(mapper.beginning())
+    report({"done": 1, "total": 1, "cost": mapper.cost(layers)})
+    return mapper.map_of(layers)
