@@ -46,7 +46,7 @@ class Clusterer(Protocol):
 _REGISTRY: Registry[Clusterer] = Registry(
     "weir.clustering",
     'no method "{}" for mappings',
-    beside=("adaptive", "answer", "cost", "loads"),
+    beside=("adaptive", "answer", "blocks", "cost", "loads"),
 )
 clusterers = _REGISTRY.members
 clusterer = _REGISTRY.find

@@ -10,7 +10,7 @@ cost of both layers together, downhill and by annealing.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -77,6 +77,24 @@ class Watch:
         return replace(self, done=self.done + trials)
 
 
+class Annealing(Protocol):
+    """A way to cool a whole map."""
+
+    def __call__(
+        self,
+        state: State,
+        free: Ints,
+        watch: Watch,
+        *,
+        trials: int,
+        hot: float,
+        seed: int,
+        stream_moves: float = STREAM_MOVES,
+    ) -> bool:
+        """Anneal from `hot` to its cold part; return False where stopped."""
+        ...
+
+
 def layer_weights(weights: Weights) -> tuple[float, float]:
     """Return what a stream's and what a group's rate times audience costs."""
     return weights.messaging - weights.packet_share, weights.packet_share
@@ -107,15 +125,16 @@ def cool(
     hot: float,
     seed: int,
     stream_moves: float = STREAM_MOVES,
+    cold: float = COLD,
 ) -> bool:
-    """Anneal from `hot` to its cold part; return False where stopped."""
+    """Anneal from `hot` to `cold`, a part of it; return False where stopped."""
     if not len(free) or hot <= 0.0:
         return True
     slices = -(-trials // SLICE_TRIALS)
     for at in range(slices):
         if watch.stop():
             return False
-        begin, end = (hot * COLD ** ((at + step) / slices) for step in (0, 1))
+        begin, end = (hot * cold ** ((at + step) / slices) for step in (0, 1))
         draw = np.random.SeedSequence([seed, at]).generate_state(1)[0]
         anneal(state, free, trials // slices, begin, end, int(draw), stream_moves)
         watch.report({"done": watch.done + (at + 1) * trials // slices, "total": watch.total})
@@ -123,14 +142,20 @@ def cool(
 
 
 def anew(
-    items: Items, weights: Weights, *, trials: int, seed: int, watch: Watch
+    items: Items,
+    weights: Weights,
+    *,
+    trials: int,
+    seed: int,
+    watch: Watch,
+    annealing: Annealing = cool,
 ) -> tuple[Ints, Ints, bool]:
     """Return stream by item, group by stream, and whether the search came to its end."""
     if not len(items.rates):
         return items.home, np.zeros(len(items.streams), dtype=np.int64), True
     in_stream, in_group = layer_weights(weights)
     order = items.order()
-    groups = _Groups(items, watch)
+    groups = _Groups(items, watch, annealing)
     groups.merge(*_clusters(items, len(items.streams), watch))
     of_groups = int(trials * GROUPS_SHARE)
     if in_stream < 0.0 and not pinned(items):
@@ -162,11 +187,22 @@ def anew(
     if complete:
         _open_streams(state, items, groups.of_item(), order)
         watch, rest = watch.after(of_groups), trials - of_groups
-        complete = improve(state, order, best, trials=rest, seed=seed, watch=watch)
+        complete = improve(
+            state, order, best, trials=rest, seed=seed, watch=watch, annealing=annealing
+        )
     return *best.map(), complete
 
 
-def improve(state: State, order: Ints, best: Best, *, trials: int, seed: int, watch: Watch) -> bool:
+def improve(
+    state: State,
+    order: Ints,
+    best: Best,
+    *,
+    trials: int,
+    seed: int,
+    watch: Watch,
+    annealing: Annealing = cool,
+) -> bool:
     """Go down, anneal and go down again, a few items several times; keep the best map, and return
     False where stopped."""
     complete = go_down(state, order, watch)
@@ -180,7 +216,7 @@ def improve(state: State, order: Ints, best: Best, *, trials: int, seed: int, wa
             hot *= JOINT_HOT
         elif at % 2:  # hot enough to pay the fees of two that change places
             hot += float(state.fees.max(initial=0.0)) + float(state.weights[2])
-        complete = cool(state, order, watch, trials=share, hot=hot, seed=seed + at)
+        complete = annealing(state, order, watch, trials=share, hot=hot, seed=seed + at)
         watch = watch.after(share)
         complete = go_down(state, order, watch) and complete
         best.keep()
@@ -217,8 +253,8 @@ def pinned(items: Items) -> bool:
 class _Groups:
     """Items in groups, as if a group were one stream."""
 
-    def __init__(self, items: Items, watch: Watch) -> None:
-        self._items, self._watch = items, watch
+    def __init__(self, items: Items, watch: Watch, annealing: Annealing) -> None:
+        self._items, self._watch, self._annealing = items, watch, annealing
         # Which group a pinned stream lies in may be pinned as well.
         self._tied = np.where(
             items.pinned_stream != NOWHERE, items.pinned_group[items.pinned_stream], NOWHERE
@@ -226,7 +262,11 @@ class _Groups:
         count = min(len(items.groups), len(items.streams))
         self._count = max(count, int(self._tied.max(initial=NOWHERE)) + 1)
         self._state = state_of(
-            items, streams=self._count, groups=self._count, fixed=self._tied != NOWHERE
+            items,
+            streams=self._count,
+            groups=self._count,
+            fixed=self._tied != NOWHERE,
+            pinned_group=np.arange(self._count),  # of its one stream, an empty one too
         )
         order = heaviest_first(items)
         self._order = order[self._tied[order] == NOWHERE]
@@ -254,7 +294,9 @@ class _Groups:
         """Move items at random, ever less; return False where stopped."""
         state, order, watch = self._state, self._order, self._watch
         hot = charged(state) / max(len(self._items.rates), 1) * GROUPS_HOT
-        complete = cool(state, order, watch, trials=trials, hot=hot, seed=seed, stream_moves=0.0)
+        complete = self._annealing(
+            state, order, watch, trials=trials, hot=hot, seed=seed, stream_moves=0.0
+        )
         complete = go_down(state, order, watch, flat=True) and complete
         self._best.keep()
         return complete

@@ -6,7 +6,7 @@ each user and stream. Whoever changes a map goes through `take`, `put` and `move
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,10 +16,21 @@ from weir.model.mapping import NOWHERE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from weir.clustering._items import Items
-
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
+
+
+class Wanted(Protocol):
+    """What a state counts: rates of items, and who wants them."""
+
+    @property
+    def rates(self) -> Floats: ...
+    @property
+    def starts(self) -> Ints: ...
+    @property
+    def users(self) -> NDArray[np.int32]: ...
+    @property
+    def user_count(self) -> int: ...
 
 
 class State(NamedTuple):
@@ -66,7 +77,7 @@ class State(NamedTuple):
 
 
 def state_of(
-    items: Items,
+    items: Wanted,
     *,
     streams: int,
     groups: int,

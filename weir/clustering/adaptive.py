@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weir.clustering._construct import Best, anew, improve, layer_weights
+from weir.clustering._construct import Best, anew, cool, improve, layer_weights
 from weir.clustering._items import items_of
 from weir.clustering._search import insert
 from weir.clustering._state import load, state_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from weir.clustering._construct import Watch
+    from weir.clustering._construct import Annealing, Watch
     from weir.clustering._items import Items
     from weir.clustering._state import State
     from weir.model.mapping import MappingProblem
@@ -47,11 +47,13 @@ class Point:
     flow_map: FlowMap
 
 
-def adapted(problem: MappingProblem, *, trials: int, seed: int, watch: Watch) -> FlowMap:
+def adapted(
+    problem: MappingProblem, *, trials: int, seed: int, watch: Watch, annealing: Annealing = cool
+) -> FlowMap:
     """Return the map that is cheapest with what its moves are charged, as far as was seen.
 
     It is looked for from the former map on; one made anew, with the numbers of streams and groups
-    that leave most where it is, is taken where it is cheaper.
+    that leave most where it is, is taken where it is cheaper. `annealing` cools the latter alone.
     """
     adaptation = _Adaptation(problem)
     adaptation.charge(problem.move_cost, problem.stream_move_cost)
@@ -61,7 +63,13 @@ def adapted(problem: MappingProblem, *, trials: int, seed: int, watch: Watch) ->
     kept = adaptation.flow_map(*best.map(), complete=complete)
     if not complete:
         return kept
-    fresh = made_anew(problem, trials=trials - first, seed=seed, watch=watch.after(first))
+    fresh = made_anew(
+        problem,
+        trials=trials - first,
+        seed=seed,
+        watch=watch.after(first),
+        annealing=annealing,
+    )
     if charged_cost(problem, fresh) < charged_cost(problem, kept):
         return fresh
     return replace(kept, complete=fresh.complete)
@@ -76,11 +84,13 @@ def charged_cost(problem: MappingProblem, flow_map: FlowMap) -> float:
     return cost + problem.move_cost * flows + problem.stream_move_cost * streams
 
 
-def made_anew(problem: MappingProblem, *, trials: int, seed: int, watch: Watch) -> FlowMap:
+def made_anew(
+    problem: MappingProblem, *, trials: int, seed: int, watch: Watch, annealing: Annealing = cool
+) -> FlowMap:
     """Return a map that was looked for without a former one; its streams and groups have the
     numbers with which most flows stay."""
     items = items_of(problem, collapse=layer_weights(problem.weights)[0] >= 0.0)
-    found = anew(items, problem.weights, trials=trials, seed=seed, watch=watch)
+    found = anew(items, problem.weights, trials=trials, seed=seed, watch=watch, annealing=annealing)
     flow_map = items.flow_map(problem, found[0], found[1], complete=found[2])
     return flow_map if problem.former is None else _renumbered(problem, flow_map)
 

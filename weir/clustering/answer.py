@@ -40,8 +40,14 @@ def answer_of(problem: MappingProblem, call: Call) -> bytes:
     chosen = clusterer(call.method or DEFAULT)
     params = from_dict(chosen.Params, call.parameters)
     flow_map = chosen.cluster(problem, params, seed=call.seed, stop=call.stop, report=call.report)
+    return written(problem, flow_map, params, call)
+
+
+def written(problem: MappingProblem, flow_map: FlowMap, params: Any, call: Call) -> bytes:
+    """The map of a method with these parameters as the answer; raises WeirError where it does not
+    hold."""
     if fault := fault_of(problem, flow_map):
-        raise WeirError(f"{chosen.NAME} gave a map that does not hold: {fault}")
+        raise WeirError(f"{call.method or DEFAULT} gave a map that does not hold: {fault}")
     plain = mapping_result_to_dict(problem, flow_map)
     if call.inputs.get("curve"):
         plain["curve"] = curve_to_list(problem, _points(problem, params, call))

@@ -7,17 +7,21 @@ whatever moves is charged; a map made anew is taken only where it is cheaper wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from weir.clustering._construct import Watch
-from weir.clustering.adaptive import adapted, made_anew
+import numpy as np
+
+from weir.clustering._construct import Watch, cool
+from weir.clustering.adaptive import adapted, charged_cost, made_anew
+from weir.clustering.blocks import InRounds, in_turn
 from weir.plugins import about, check_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
+    from weir.clustering.blocks import Workers
     from weir.model.mapping import FlowMap, MappingProblem
 
 NAME = "joint"
@@ -33,7 +37,7 @@ MOST_INTERESTS = 500_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """The parameters of the method: how long it looks."""
+    """The parameters of the method: how long it looks, how often, and whether by blocks."""
 
     effort: float = field(
         default=20.0,
@@ -43,6 +47,23 @@ class Params:
             max=1e5,
         ),
     )
+    restarts: int = field(
+        default=1,
+        metadata=about(
+            help="Searches with seeds of their own; the cheapest map wins.", min=1, max=10_000
+        ),
+    )
+    rounds: int = field(
+        default=0,
+        metadata=about(
+            help="Rounds of annealing by blocks of groups; 0: the whole map at once.",
+            min=0,
+            max=10_000,
+        ),
+    )
+    parts: int = field(
+        default=4, metadata=about(help="Blocks of a round at most.", min=1, max=10_000)
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -50,6 +71,16 @@ class Params:
     def trials(self, problem: MappingProblem) -> int:
         """Return how many moves annealing tries in this problem."""
         return int(self.effort * min(len(problem.interests.users), MOST_INTERESTS))
+
+
+class Choice(NamedTuple):
+    """The cheapest map of some searches."""
+
+    flow_map: FlowMap
+    charged: float
+    """Its cost with what its moves are charged, in work per second."""
+    number: int
+    """Of the search that gave it; of equal ones the first."""
 
 
 def cluster(
@@ -61,7 +92,55 @@ def cluster(
     report: Callable[[Mapping[str, Any]], None],
 ) -> FlowMap:
     """Return the cheapest map that was seen; with a former one, counting what moving is charged."""
+    numbers = range(params.restarts)
+    return cheapest(problem, params, numbers, seed=seed, stop=stop, report=report).flow_map
+
+
+def cheapest(
+    problem: MappingProblem,
+    params: Params,
+    numbers: Iterable[int],
+    *,
+    seed: int,
+    stop: Callable[[], bool],
+    report: Callable[[Mapping[str, Any]], None],
+    workers: Workers = in_turn,
+) -> Choice:
+    """Return the cheapest map of the searches with these numbers, one after another.
+
+    Once `stop` says so no further one begins. `workers` improve blocks, where there are rounds.
+    """
+    given = list(numbers)
     trials = params.trials(problem)
-    watch = Watch(stop=stop, report=report, total=trials)
+    watch = Watch(stop=stop, report=report, total=trials * len(given))
     make = made_anew if problem.former is None else adapted
-    return make(problem, trials=trials, seed=seed, watch=watch)
+    annealing = (
+        InRounds(rounds=params.rounds, parts=params.parts, workers=workers)
+        if params.rounds
+        else cool
+    )
+    best: Choice | None = None
+    complete = True
+    for number in given:
+        if best is not None and stop():
+            complete = False
+            break
+        flow_map = make(
+            problem,
+            trials=trials,
+            seed=seed_of(seed, number),
+            watch=watch,
+            annealing=annealing,
+        )
+        watch = watch.after(trials)
+        complete = complete and flow_map.complete
+        choice = Choice(flow_map, charged_cost(problem, flow_map), number)
+        if best is None or choice.charged < best.charged:
+            best = choice
+    assert best is not None
+    return best._replace(flow_map=replace(best.flow_map, complete=complete))
+
+
+def seed_of(seed: int, number: int) -> int:
+    """Return the seed of a search; the first has the seed itself."""
+    return seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])

@@ -131,14 +131,17 @@ def test_options_that_do_not_fit_are_status_2(tmp_path, options, words):
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_both_engines_give_the_same_bytes(spark_server, tmp_path, settings):
+@pytest.mark.parametrize("param", ["restarts=1", "restarts=3", "rounds=3"])
+def test_both_engines_give_the_same_bytes(spark_server, tmp_path, settings, param):
     settings.WEIR_DATA_DIR = tmp_path / "data"
     wanted = [[at, (7 * at) % 40, 39 - at] for at in range(1, 19)]
     text = plain([float(1 + at % 9) for at in range(40)], wanted, streams=8, groups=3)
-    status, _, local = map_flows(tmp_path, text, method=DEFAULT)
+    status, _, local = map_flows(tmp_path, text, "--param", param, method=DEFAULT)
     assert status == 0
     expected = local.read_bytes()
     local.unlink()
-    status, _, on_spark = map_flows(tmp_path, text, "--engine", "spark", method=DEFAULT)
+    status, _, on_spark = map_flows(
+        tmp_path, text, "--engine", "spark", "--param", param, method=DEFAULT
+    )
     assert status == 0
     assert on_spark.read_bytes() == expected

@@ -20,7 +20,7 @@ from apps.common.command_files import (
 )
 from apps.common.formatting import counted
 from apps.runs.management.command_status import exit_with_status
-from apps.runs.services.gateway import ONE_CALL, JobOrder, spark_solve
+from apps.runs.services.gateway import JobOrder, spark_solve
 from weir.clustering import DEFAULT, clusterer, clusterers
 from weir.clustering.answer import answer_of
 from weir.codec.mapping import mapping_from_json
@@ -30,7 +30,7 @@ from weir.model.mapping import MappingProblem
 from weir.plugins import from_dict
 from weir.stop import never, time_limit
 
-KERNEL = "weir.clustering.answer"
+JOB = "cluster"
 
 
 class Command(BaseCommand):
@@ -135,11 +135,10 @@ def _here(problem: MappingProblem, options: dict[str, Any], parameters: dict[str
 
 def _on_spark(payload: bytes, options: dict[str, Any], parameters: dict[str, Any]) -> bytes:
     return spark_solve(
-        job=ONE_CALL,
+        job=JOB,
         key=f"command-{uuid.uuid4()}",
         payload=payload,
         order=JobOrder(
-            kernel=KERNEL,
             method=options["method"],
             parameters=parameters,
             seed=options["seed"],
