@@ -49,7 +49,8 @@ class Items:
     def order(self) -> NDArray[np.int64]:
         """Return the items without a pin, heavy ones first."""
         order = heaviest_first(self)
-        return order[self.pinned_stream[order] == NOWHERE]
+        free: NDArray[np.int64] = order[self.pinned_stream[order] == NOWHERE]
+        return free
 
     def merged(self, cluster_of: NDArray[np.int64], clusters: int) -> Items:
         """Return clusters of items as items of their own, without pins and former places."""
@@ -62,7 +63,7 @@ class Items:
         return replace(
             self,
             item_of=item_of,
-            rates=np.bincount(cluster_of, weights=self.rates, minlength=clusters),
+            rates=_sums(cluster_of, self.rates, clusters),
             starts=starts,
             users=users,
             pinned_stream=nowhere,
@@ -124,7 +125,7 @@ def items_of(problem: MappingProblem, *, collapse: bool) -> Items:
     groups = _of_use(problem.max_groups, len(streams), pinned_group, home_group)
     return Items(
         item_of=item_of,
-        rates=np.bincount(item, weights=problem.rates_per_s[wanted], minlength=count),
+        rates=_sums(item, problem.rates_per_s[wanted], count),
         starts=starts,
         users=users,
         user_count=interests.user_count,
@@ -145,6 +146,12 @@ def _audiences(
     pairs = np.unique(owner * user_count + users)
     starts = np.searchsorted(pairs, np.arange(count + 1) * user_count)
     return starts.astype(np.int64), (pairs % user_count).astype(np.int32)
+
+
+def _sums(
+    owner: NDArray[np.int64], values: NDArray[np.float64], count: int
+) -> NDArray[np.float64]:
+    return np.bincount(owner, weights=values, minlength=count).astype(np.float64)
 
 
 def _of_use(
