@@ -162,8 +162,8 @@ def test_rounds_are_as_good_as_the_whole_map_at_once() -> None:
     whole = [cost(problem, solve(problem, seed=seed)) for seed in range(3)]
     cut = [cost(problem, solve(problem, seed=seed, rounds=16)) for seed in range(3)]
     least = [cost(problem, solve(problem, seed=seed, effort=0.0)) for seed in range(3)]
-    assert sum(cut) < 1.05 * sum(whole)
-    assert sum(whole) < 0.98 * sum(least)
+    assert sum(cut) < 1.01 * sum(whole)
+    assert max(sum(whole), sum(cut)) < 0.995 * sum(least)
 
 
 def test_restarts_keep_the_cheapest_and_begin_with_the_seed_itself() -> None:
