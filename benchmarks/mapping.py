@@ -42,6 +42,8 @@ LONGEST_S = 60.0
 """CPU time after which a method is stopped that has not come to its end."""
 LARGE = ((100_000, 1_000, 350, 1000, 100), (1_000_000, 10_000, 350, 10_000, 1000))
 """Flows, users, interests of a user, streams, groups."""
+EFFORTS = (0.0, 100.0, 1000.0)
+"""Of Weir's own method, beside the default."""
 DRIFT = 0.1
 MOVED = 0.1
 """Part of the flows that an adaptive map may move."""
@@ -58,13 +60,18 @@ SETTINGS: tuple[dict[str, Any], ...] = (
 
 
 def run(
-    method: Any, problem: MappingProblem, seed: int, *, within_s: float = LONGEST_S
+    method: Any,
+    problem: MappingProblem,
+    seed: int,
+    *,
+    within_s: float = LONGEST_S,
+    parameters: dict[str, Any] | None = None,
 ) -> tuple[FlowMap, float]:
     """Return the map of a method and the CPU seconds that it took."""
     began = time.process_time()
     mapped: FlowMap = method.cluster(
         problem,
-        method.Params(),
+        method.Params(**(parameters or {})),
         seed=seed,
         stop=lambda: time.process_time() - began >= within_s,
         report=lambda progress: None,
@@ -89,10 +96,17 @@ def print_methods() -> None:
             mapped = plain_clustering.groups_first(problem, seed)
             took, cost = time.process_time() - began, cost_of(problem, mapped)
             plain.append((cost, took, cost / random_cost_of(problem)))
-            for name, method in clusterers().items():
+            methods = [(name, method, {}) for name, method in clusterers().items()]
+            methods += [
+                (f"{DEFAULT}, effort {effort:g}", clusterers()[DEFAULT], {"effort": effort})
+                for effort in EFFORTS
+            ]
+            for name, method, parameters in methods:
                 row: list[float] = []
                 for within_s in (took / 20, took, LONGEST_S):
-                    mapped, used = run(method, problem, seed, within_s=within_s)
+                    mapped, used = run(
+                        method, problem, seed, within_s=within_s, parameters=parameters
+                    )
                     row += [cost_of(problem, mapped) / cost, used / took]
                 rows.setdefault(name, []).append(tuple(row))
             for name, sorted_by in sklearn_methods().items():

@@ -5,12 +5,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.management import call_command
 
 from tests.weir.clustering import in_turn
 from tests.weir.clustering.problems import plain
-from weir.clustering import DEFAULT, clusterers
+from weir.clustering import DEFAULT, clusterers, joint
+from weir.clustering.cost import filtering_cost
+from weir.clustering.loads import MarketShape, drifted, market_load
+from weir.codec.mapping import mapping_bytes, mapping_from_dict, mapping_result_to_dict
+from weir.model.mapping import NOWHERE
 
 
 @pytest.fixture
@@ -145,3 +150,51 @@ def test_both_engines_give_the_same_bytes(spark_server, tmp_path, settings, para
     )
     assert status == 0
     assert on_spark.read_bytes() == expected
+
+
+def market_with_former_map() -> dict[str, Any]:
+    """Return a small market whose interests drifted since its map was made."""
+    problem = market_load(1, MarketShape(flows=1000, users=60), max_streams=60, max_groups=8)
+    never = lambda: False  # noqa: E731
+    made = joint.cluster(problem, joint.Params(), seed=0, stop=never, report=lambda _: None)
+    text: dict[str, Any] = json.loads(mapping_bytes(drifted(problem, 0.2, seed=1)))
+    result = mapping_result_to_dict(problem, made)
+    text["previous"] = {name: result[name] for name in ("stream_of", "group_of")}
+    return text
+
+
+def test_the_curve_holds_maps_that_cost_less_the_more_is_moved(tmp_path):
+    text, curve = market_with_former_map(), tmp_path / "curve.json"
+    status, errors, out = map_flows(tmp_path, text, "--curve", str(curve), method=DEFAULT)
+    assert (status, "curve" in json.loads(out.read_bytes())) == (0, False), errors
+    points = json.loads(curve.read_bytes())["curve"]
+    assert (points[0]["move_cost"], points[0]["moved"], points[0]["moved_streams"]) == (None, 0, 0)
+    costs = [point["cost"] for point in points]
+    assert len(costs) > 3
+    assert costs == sorted(costs, reverse=True)
+    problem = mapping_from_dict(text)
+    for point in points:
+        # A point says what changes: the former map with that is the map whose cost it tells.
+        stream_of = {**text["previous"]["stream_of"], **point["stream_of"]}
+        group_of = {**text["previous"]["group_of"], **point["group_of"]}
+        streams = np.array([stream_of.get(flow, NOWHERE) for flow in problem.flows])
+        streams[problem.interests.audiences == 0] = NOWHERE
+        groups = np.array([group_of.get(str(at), NOWHERE) for at in range(problem.max_streams)])
+        assert filtering_cost(problem, streams, groups).total == point["cost"]
+        before = text["previous"]["stream_of"]
+        assert point["moved"] == sum(flow in before for flow in point["stream_of"])
+
+
+def test_a_curve_is_refused_where_there_is_none(tmp_path):
+    text, curve = market_with_former_map(), tmp_path / "curve.json"
+    status, errors, _ = map_flows(tmp_path, text, "--curve", str(curve), method="groups-first")
+    assert (status, "--curve: only the method joint" in errors) == (2, True)
+    status, errors, out = map_flows(
+        tmp_path, text, "--curve", str(tmp_path / "out.json"), method=DEFAULT
+    )
+    assert (status, "--curve" in errors, out.exists()) == (2, True, False)
+    del text["previous"]
+    status, errors, out = map_flows(tmp_path, text, "--curve", str(curve), method=DEFAULT)
+    assert (status, "previous: a curve begins at the map in force" in errors) == (2, True)
+    assert not curve.exists()
+    assert not out.exists()
