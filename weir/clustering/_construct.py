@@ -47,7 +47,7 @@ GROUPS_SHARE = 0.4
 SLICE_TRIALS, SLICE_ITEMS = 200_000, 20_000
 """Between two looks at the clock."""
 
-DESCENTS, FLAT_DESCENTS, MANY_ITEMS = 2, 10, 100_000
+DESCENTS, MANY_ITEMS = 2, 100_000
 """Passes over all items at most, where each still moves some: of many items one."""
 
 STILL = 2e-3
@@ -102,8 +102,7 @@ def layer_weights(weights: Weights) -> tuple[float, float]:
 
 def go_down(state: State, order: Ints, watch: Watch, *, flat: bool = False) -> bool:
     """Move items and streams downhill until hardly any moves; return False where stopped."""
-    passes = FLAT_DESCENTS if flat else DESCENTS
-    for _ in range(passes if len(order) <= MANY_ITEMS else 1):
+    for _ in range(DESCENTS if len(order) <= MANY_ITEMS else 1):
         moved = 0
         for begin in range(0, len(order), SLICE_ITEMS):
             if watch.stop():
