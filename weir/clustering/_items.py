@@ -148,9 +148,7 @@ def _audiences(
     return starts.astype(np.int64), (pairs % user_count).astype(np.int32)
 
 
-def _sums(
-    owner: NDArray[np.int64], values: NDArray[np.float64], count: int
-) -> NDArray[np.float64]:
+def _sums(owner: NDArray[np.int64], values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     return np.bincount(owner, weights=values, minlength=count).astype(np.float64)
 
 
