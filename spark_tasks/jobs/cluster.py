@@ -148,22 +148,22 @@ class SparkWorkers:
         name = write_shared(self._folder, shared, self._written)
         tasks = min(round_.blocks, self._cores)
         limit_s, folder, order = self._limit.left_s(), self._folder, self._order
-        sent, so_far, total = pickle.dumps(round_), watch.done, watch.total
+        sent, begin, end = pickle.dumps(round_), watch.begin, watch.end
 
         def work(task: int, values: list[Any]) -> Iterator[tuple[int, Improved]]:
             with Reporter(order.progress_url, order.progress_token) as reporter:
+                limit = _Limit(reporter, limit_s)
 
                 def report(progress: Any) -> None:
-                    # The other tasks are about as far as this one.
-                    done = so_far + (progress["done"] - so_far) * tasks
-                    reporter.offer({"done": done, "total": total})
+                    reporter.offer(dict(progress))
 
-                limit = _Limit(reporter, limit_s)
-                here = Watch(stop=limit.is_over, report=report, total=total, done=so_far)
+                # The other tasks are about as far as this one.
+                here = Watch(stop=limit.is_over, report=report, begin=begin, end=end)
                 round_ = pickle.loads(sent)
-                for number in range(task, round_.blocks, tasks):
-                    yield number, block_task(folder, name, round_, number, here)
-                    here = here.after(round_.trials // round_.blocks)
+                mine = range(task, round_.blocks, tasks)
+                for at, number in enumerate(mine):
+                    part = here.part(at / len(mine), (at + 1) / len(mine))
+                    yield number, block_task(folder, name, round_, number, part)
 
         return collected(spread(self._spark, [None] * tasks, work))
 

@@ -38,7 +38,7 @@ class Clusterer(Protocol):
     ) -> FlowMap:
         """Return a map that keeps pins and limits: the best so far once `stop` says so.
 
-        `report` takes `done` and `total` of what the method counts, and the `cost` so far.
+        `report` takes `done` and `total` of what the method counts.
         """
         ...
 

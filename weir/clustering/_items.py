@@ -119,10 +119,13 @@ def items_of(problem: MappingProblem, *, collapse: bool) -> Items:
     if former is not None:
         home = former.stream_of[wanted][first]
         home_group = former.group_of
-    streams = _of_use(problem.max_streams, count, of_pinned, home)
+    loose = np.flatnonzero(problem.pinned_group == NOWHERE)
+    first_pinned = _first_of_each(problem.pinned_group, count)
+    streams = _of_use(loose, count, of_pinned, home, first_pinned)
     pinned_group = problem.pinned_group[streams]
     home_group = home_group[streams]
-    groups = _of_use(problem.max_groups, len(streams), pinned_group, home_group)
+    every_group = np.arange(problem.max_groups)
+    groups = _of_use(every_group, len(streams), pinned_group, home_group)
     return Items(
         item_of=item_of,
         rates=_sums(item, problem.rates_per_s[wanted], count),
@@ -153,13 +156,23 @@ def _sums(owner: NDArray[np.int64], values: NDArray[np.float64], count: int) -> 
 
 
 def _of_use(
-    limit: int, enough: int, pinned: NDArray[np.int64], home: NDArray[np.int64]
+    loose: NDArray[np.int64], enough: int, *tied_to: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return numbers below `limit`, rising: those that something is tied to, and `enough` more."""
-    tied = np.union1d(pinned, home)
+    """Return, rising, the numbers that something is tied to and the first `enough` other ones of
+    `loose`."""
+    tied = np.unique(np.concatenate(tied_to))
     tied = tied[tied != NOWHERE]
-    free = np.setdiff1d(np.arange(min(limit, enough + len(tied))), tied)
+    free = np.setdiff1d(loose[: enough + len(tied)], tied)
     return np.union1d(tied, free[:enough])
+
+
+def _first_of_each(pinned_group: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Return streams pinned to a group, of each group so many at most."""
+    tied = np.flatnonzero(pinned_group != NOWHERE)
+    tied = tied[np.argsort(pinned_group[tied], kind="stable")]
+    groups = pinned_group[tied]
+    rank = np.arange(len(tied)) - np.searchsorted(groups, groups)
+    return tied[rank < most]
 
 
 def _index(numbers: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.int64]:

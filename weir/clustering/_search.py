@@ -137,6 +137,11 @@ def _place(state: State, item: int) -> tuple[int, int, float]:
             best_stream, best_group, best = stream, group_best if tied < 0 else tied, cost
         if tied < 0:  # all others without a tie are as good
             break
+    if best_stream < 0:  # many streams, all in use, and none that serves one of its users
+        for stream in range(streams):
+            cost = _cost_at(state, item, stream, state.group_of[stream])
+            if best_stream < 0 or cost < best:
+                best_stream, best_group, best = stream, state.group_of[stream], cost
     home = state.home[item]
     if home >= 0 and home != best_stream:
         best += state.fees[item]
@@ -190,6 +195,30 @@ def insert(state: State, order: Ints, flat: bool) -> None:
             stream = group
         else:
             stream, group, _ = _place(state, item)
+        put(state, item, stream, group)
+
+
+@compiled
+def insert_quickly(state: State, order: Ints, flat: bool) -> None:
+    """Put each item without a stream into that of another one of its first user, else into the next
+    stream by its number; it is not asked what that costs."""
+    streams, groups = len(state.stream_rates), len(state.group_rates)
+    for item in order:
+        user = state.users[state.starts[item]]
+        stream = -1
+        for at in range(state.user_starts[user], state.user_starts[user + 1]):
+            stream = state.stream_of[state.user_items[at]]
+            if stream >= 0:
+                break
+        if stream < 0:
+            stream = item % streams
+        group = stream
+        if not flat:
+            group = state.group_of[stream]
+            if state.stream_items[stream] == 0:
+                group = _tied_group(state, stream)
+                if group < 0:
+                    group = stream % groups
         put(state, item, stream, group)
 
 

@@ -12,27 +12,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weir.clustering._construct import Best, anew, cool, improve, layer_weights
+from weir.clustering._construct import anew
+from weir.clustering._improve import Best, cool, improve, insert_all, layer_weights
 from weir.clustering._items import items_of
-from weir.clustering._search import insert
 from weir.clustering._state import load, state_of
 from weir.clustering.cost import filtering_cost, moved, moved_streams
 from weir.model.mapping import NOWHERE, FlowMap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from weir.clustering._construct import Annealing, Watch
+    from weir.clustering._improve import Annealing, Watch
     from weir.clustering._items import Items
     from weir.clustering._state import State
     from weir.model.mapping import MappingProblem
 
     Ints = NDArray[np.int64]
 
-RUNGS, LOWEST = 24, 1e-7
+RUNGS, LOWEST = 40, 1e-7
 """Charges that a curve is drawn with, and the lowest of them in parts of the highest."""
+
+CURVE_SHARE = 0.6
+"""About the part of the time of a curve in which its charges fall."""
 
 ADAPTING = 0.3
 """Of all trials, those that begin at the former map."""
@@ -47,6 +50,15 @@ class Point:
     flow_map: FlowMap
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Curve:
+    """What ever more moves bring."""
+
+    points: tuple[Point, ...]
+    complete: bool
+    """Whether it was drawn to its end."""
+
+
 def adapted(
     problem: MappingProblem, *, trials: int, seed: int, watch: Watch, annealing: Annealing = cool
 ) -> FlowMap:
@@ -55,11 +67,12 @@ def adapted(
     It is looked for from the former map on; one made anew, with the numbers of streams and groups
     that leave most where it is, is taken where it is cheaper. `annealing` cools the latter alone.
     """
-    adaptation = _Adaptation(problem)
+    adaptation = _Adaptation(problem, watch)
     adaptation.charge(problem.move_cost, problem.stream_move_cost)
     best = Best(adaptation.state)
     first = int(trials * ADAPTING)
-    complete = adaptation.search(best, trials=first, seed=seed, watch=watch)
+    part = watch.part(0.0, ADAPTING)
+    complete = adaptation.search(best, trials=first, seed=seed, watch=part)
     kept = adaptation.flow_map(*best.map(), complete=complete)
     if not complete:
         return kept
@@ -67,7 +80,7 @@ def adapted(
         problem,
         trials=trials - first,
         seed=seed,
-        watch=watch.after(first),
+        watch=watch.part(ADAPTING, 1.0),
         annealing=annealing,
     )
     if charged_cost(problem, fresh) < charged_cost(problem, kept):
@@ -97,34 +110,48 @@ def made_anew(
 
 def curve(
     problem: MappingProblem, *, trials: int, seed: int, watch: Watch, rungs: int = RUNGS
-) -> Iterator[Point]:
-    """Yield maps with falling cost and growing moves, from the former map to one made anew.
+) -> Curve:
+    """Return maps with falling cost and growing moves, from the former map to one made anew.
 
     The first moves only what must move: flows without a stream, and those that pins tear away. Each
-    of the others was charged less for a move than the one before, the last one nothing.
+    of the others was found by charging less for a move than before, at last nothing.
     """
-    adaptation = _Adaptation(problem)
+    adaptation = _Adaptation(problem, watch)
     of_stream = problem.stream_move_cost / problem.move_cost if problem.move_cost > 0.0 else 1.0
     flow_map = adaptation.flow_map(*adaptation.map(), complete=True)
-    lowest = _cost(problem, flow_map)
-    yield Point(move_cost=np.inf, flow_map=flow_map)
+    points = [Point(move_cost=np.inf, flow_map=flow_map)]
     highest, share = adaptation.dearest_item(), trials // (rungs + 1)
     for rung in range(rungs + 1):
         fee = highest * LOWEST ** (rung / rungs) if rung < rungs else 0.0
         adaptation.charge(fee, fee * of_stream)
         best = Best(adaptation.state)
-        complete = adaptation.search(best, trials=share, seed=seed + rung, watch=watch)
+        part = watch.part(*(CURVE_SHARE * (rung + step) / (rungs + 1) for step in (0, 1)))
+        complete = adaptation.search(best, trials=share, seed=seed + rung, watch=part)
         load(adaptation.state, *best.map())
-        watch = watch.after(share)
         flow_map = adaptation.flow_map(*best.map(), complete=complete)
-        if (cost := _cost(problem, flow_map)) < lowest:
-            lowest = cost
-            yield Point(move_cost=fee, flow_map=flow_map)
+        points.append(Point(move_cost=fee, flow_map=flow_map))
+        part.passed(1.0)
         if not complete:
-            return
-    fresh = made_anew(problem, trials=trials, seed=seed, watch=watch)
-    if _cost(problem, fresh) < lowest:
-        yield Point(move_cost=0.0, flow_map=fresh)
+            return Curve(points=_undominated(problem, points), complete=False)
+    part = watch.part(CURVE_SHARE, 1.0)
+    fresh = made_anew(problem, trials=trials, seed=seed, watch=part)
+    points.append(Point(move_cost=0.0, flow_map=fresh))
+    return Curve(points=_undominated(problem, points), complete=fresh.complete)
+
+
+def _undominated(problem: MappingProblem, points: Sequence[Point]) -> tuple[Point, ...]:
+    """Return the points that are cheaper than every one with as few moves, in order of moves."""
+    kept: list[Point] = []
+    lowest = np.inf
+    maps = [point.flow_map for point in points]
+    moves = [moved(problem, each) + moved_streams(problem, each) for each in maps]
+    costs = [_cost(problem, each) for each in maps]
+    # The first point is the former map, which everything is compared with.
+    for at in sorted(range(len(points)), key=lambda at: (at > 0, moves[at], costs[at])):
+        if costs[at] < lowest:
+            kept.append(points[at])
+            lowest = costs[at]
+    return tuple(kept)
 
 
 def _cost(problem: MappingProblem, flow_map: FlowMap) -> float:
@@ -134,7 +161,7 @@ def _cost(problem: MappingProblem, flow_map: FlowMap) -> float:
 class _Adaptation:
     """A search that begins at the former map and can charge what leaves its place."""
 
-    def __init__(self, problem: MappingProblem) -> None:
+    def __init__(self, problem: MappingProblem, watch: Watch) -> None:
         self._problem = problem
         self._items = items = items_of(problem, collapse=False)
         in_stream, in_group = layer_weights(problem.weights)
@@ -153,7 +180,7 @@ class _Adaptation:
         left = np.flatnonzero(self.state.stream_of == NOWHERE)
         weight = items.rates * np.diff(items.starts)
         self.charge(np.inf, 0.0)  # what has a home goes there
-        insert(self.state, left[np.argsort(-weight[left], kind="stable")], False)
+        insert_all(self.state, left[np.argsort(-weight[left], kind="stable")], watch)
         self.charge(0.0, 0.0)
 
     def charge(self, fee: float, stream_fee: float) -> None:
@@ -163,10 +190,12 @@ class _Adaptation:
 
     def dearest_item(self) -> float:
         """Return what the dearest item costs in the worst case: no move of one saves more."""
-        rates, groups = self.state.group_rates, self.state.group_users
-        largest = float(groups.max(initial=0)) * float(self._items.rates.max(initial=0.0))
-        users = np.diff(self._items.starts).max(initial=0)
-        return float(sum(self.state.weights[:2])) * (largest + float(rates.max()) * float(users))
+        users = int(self.state.group_users.max(initial=0))
+        own = float(users) * float(self._items.rates.max(initial=0.0))
+        size = float(np.diff(self._items.starts).max(initial=0))
+        in_stream, in_group = self.state.weights[:2]
+        largest = own + float(self.state.group_rates.max(initial=0.0)) * size
+        return float(abs(in_stream) + in_group) * largest
 
     def search(self, best: Best, *, trials: int, seed: int, watch: Watch) -> bool:
         """Look for moves that pay; return False where stopped."""
@@ -217,7 +246,8 @@ def _renumbered(problem: MappingProblem, flow_map: FlowMap) -> FlowMap:
 def _matching(now: Ints, before: Ints, tied: NDArray[np.bool_]) -> Ints:
     """Return a new number for each number, so that many of `now` become those of `before`.
 
-    The pair in which most agree comes first. What is tied keeps its number.
+    Greedily: the pair in which most agree comes first. What is tied keeps its number, and what
+    agrees with nothing gets one that was not used before, where there is one.
     """
     count = len(tied)
     pairs, agreeing = np.unique(now * count + before, return_counts=True)
@@ -227,5 +257,9 @@ def _matching(now: Ints, before: Ints, tied: NDArray[np.bool_]) -> Ints:
         old, new = divmod(pair, count)
         if number[old] == NOWHERE and not given[new]:
             number[old], given[new] = new, True
-    number[number == NOWHERE] = np.flatnonzero(~given)
+    left = np.flatnonzero(number == NOWHERE)
+    free = np.flatnonzero(~given)
+    fresh = ~np.isin(free, before)
+    order = np.argsort(~np.isin(left, now), kind="stable")  # those in use choose first
+    number[left[order]] = np.concatenate([free[fresh], free[~fresh]])
     return number

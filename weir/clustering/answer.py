@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weir.clustering import DEFAULT, clusterer, joint
-from weir.clustering._construct import Watch
+from weir.clustering._improve import Watch
 from weir.clustering.adaptive import curve
 from weir.codec.mapping import curve_to_list, mapping_from_json, mapping_result_to_dict
 from weir.errors import InvalidProblem, WeirError
@@ -17,11 +17,11 @@ from weir.plugins import from_dict
 from weir.reading import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-    from weir.clustering.adaptive import Point
+    from weir.clustering.adaptive import Curve
     from weir.kernel import Call
     from weir.model.mapping import FlowMap, MappingProblem
 
@@ -39,7 +39,8 @@ def answer_of(problem: MappingProblem, call: Call) -> bytes:
     """The same for a problem that was read already."""
     chosen = clusterer(call.method or DEFAULT)
     params = from_dict(chosen.Params, call.parameters)
-    flow_map = chosen.cluster(problem, params, seed=call.seed, stop=call.stop, report=call.report)
+    report = _of_the_first_half(call) if call.inputs.get("curve") else call.report
+    flow_map = chosen.cluster(problem, params, seed=call.seed, stop=call.stop, report=report)
     return written(problem, flow_map, params, call)
 
 
@@ -50,22 +51,30 @@ def written(problem: MappingProblem, flow_map: FlowMap, params: Any, call: Call)
         raise WeirError(f"{call.method or DEFAULT} gave a map that does not hold: {fault}")
     plain = mapping_result_to_dict(problem, flow_map)
     if call.inputs.get("curve"):
-        plain["curve"] = curve_to_list(problem, _points(problem, params, call))
+        drawn = _curve(problem, params, call)
+        plain["curve"] = curve_to_list(problem, drawn.points)
+        if not drawn.complete:
+            plain["status"] = "time_limit"
     return json.dumps(plain, sort_keys=True).encode()
 
 
-def _points(problem: MappingProblem, params: Any, call: Call) -> Iterator[Point]:
-    """Yield the curve of cost against moves; each of its maps holds."""
+def _of_the_first_half(call: Call) -> Callable[[Mapping[str, Any]], None]:
+    """Return the report of a search that a curve follows."""
+    return lambda seen: call.report({**seen, "done": seen["done"] // 2})
+
+
+def _curve(problem: MappingProblem, params: Any, call: Call) -> Curve:
+    """Return the curve of cost against moves; each of its maps holds."""
     if not isinstance(params, joint.Params):
         raise WeirError(f"curve: only the method {joint.NAME} draws one; leave the method out")
     if problem.former is None:
         raise InvalidProblem("previous", "a curve begins at the map in force; add it")
-    trials = params.trials(problem)
-    watch = Watch(stop=call.stop, report=call.report, total=trials)
-    for point in curve(problem, trials=trials, seed=call.seed, watch=watch):
+    watch = Watch(stop=call.stop, report=call.report, begin=0.5)
+    drawn = curve(problem, trials=params.trials(problem), seed=call.seed, watch=watch)
+    for point in drawn.points:
         if fault := fault_of(problem, point.flow_map):
             raise WeirError(f"{joint.NAME} gave a map that does not hold: {fault}")
-        yield point
+    return drawn
 
 
 def fault_of(problem: MappingProblem, flow_map: FlowMap) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from weir.clustering._construct import COLD, Watch, cool
+from weir.clustering._improve import COLD, Watch, cool
 from weir.clustering._search import STREAM_MOVES
 from weir.clustering._state import load, state_of
 from weir.model.mapping import NOWHERE
@@ -96,8 +96,8 @@ def in_turn(shared: Shared, round_: Round, watch: Watch) -> Sequence[Improved]:
     for number in range(round_.blocks):
         if watch.stop():
             break
-        done.append(improved(shared, round_, number, watch))
-        watch = watch.after(round_.trials // round_.blocks)
+        part = watch.part(number / round_.blocks, (number + 1) / round_.blocks)
+        done.append(improved(shared, round_, number, part))
     return done
 
 
@@ -151,11 +151,11 @@ class InRounds:
                 cold=COLD ** (1 / self.rounds),
                 stream_moves=stream_moves,
             )
-            blocks = self.workers(shared, round_, watch)
+            part = watch.part(number / self.rounds, (number + 1) / self.rounds)
+            blocks = self.workers(shared, round_, part)
             for block in blocks:
                 stream_of[block.items] = block.stream_of
                 group_of[block.streams] = block.group_of
-            watch = watch.after(share)
             if len(blocks) < round_.blocks or not all(block.complete for block in blocks):
                 complete = False
                 break

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from weir.clustering._construct import Watch, cool
+from weir.clustering._improve import Watch, cool
 from weir.clustering.adaptive import adapted, charged_cost, made_anew
 from weir.clustering.blocks import InRounds, in_turn
 from weir.plugins import about, check_fields
@@ -42,7 +42,7 @@ class Params:
     effort: float = field(
         default=20.0,
         metadata=about(
-            help="Moves that annealing tries for each interest, or for the first 500,000 of many.",
+            help="Moves that annealing tries for each interest, of 500,000 at most; 0: none.",
             min=0,
             max=1e5,
         ),
@@ -69,7 +69,8 @@ class Params:
         check_fields(self)
 
     def trials(self, problem: MappingProblem) -> int:
-        """Return how many moves annealing tries in this problem."""
+        """Return how many moves annealing tries in this problem; where few items are left, it tries
+        thousands, unless it shall try none."""
         return int(self.effort * min(len(problem.interests.users), MOST_INTERESTS))
 
 
@@ -112,7 +113,7 @@ def cheapest(
     """
     given = list(numbers)
     trials = params.trials(problem)
-    watch = Watch(stop=stop, report=report, total=trials * len(given))
+    watch = Watch(stop=stop, report=report)
     make = made_anew if problem.former is None else adapted
     annealing = (
         InRounds(rounds=params.rounds, parts=params.parts, workers=workers)
@@ -121,7 +122,7 @@ def cheapest(
     )
     best: Choice | None = None
     complete = True
-    for number in given:
+    for at, number in enumerate(given):
         if best is not None and stop():
             complete = False
             break
@@ -129,10 +130,9 @@ def cheapest(
             problem,
             trials=trials,
             seed=seed_of(seed, number),
-            watch=watch,
+            watch=watch.part(at / len(given), (at + 1) / len(given)),
             annealing=annealing,
         )
-        watch = watch.after(trials)
         complete = complete and flow_map.complete
         choice = Choice(flow_map, charged_cost(problem, flow_map), number)
         if best is None or choice.charged < best.charged:

@@ -101,7 +101,7 @@ def test_every_group_has_one_owner_with_all_that_is_in_it(seed: int) -> None:
 
 def test_blocks_keep_to_themselves_and_lower_the_cost() -> None:
     shared, round_ = drawing(1)
-    blocks = in_turn(shared, round_, Watch(stop=lambda: False, report=lambda _: None, total=1))
+    blocks = in_turn(shared, round_, Watch(stop=lambda: False, report=lambda _: None))
     assert [block.complete for block in blocks] == [True] * 3
     every = np.concatenate([block.items for block in blocks])
     assert np.array_equal(np.sort(every), np.arange(FLOWS))
