@@ -24,7 +24,17 @@ from scipy.sparse import csr_matrix
 
 from benchmarks import plain_clustering
 from benchmarks.plain_clustering import cost_of, random_cost_of
-from weir.clustering import DEFAULT, clusterers, groups_first, streams_first
+from weir.clustering import (
+    clusterers,
+    groups_first,
+    iterative,
+    joint,
+    random_restart,
+    streams_first,
+)
+from weir.clustering._construct import Watch
+from weir.clustering.adaptive import curve, made_anew
+from weir.clustering.cost import moved, moved_streams
 from weir.clustering.loads import SLIDES, drifted, fan_out, large_load, market_load
 from weir.model.mapping import NOWHERE, FlowMap, FormerMap, MappingProblem, Weights
 from weir.warm_up import warm_up_mappings
@@ -98,7 +108,7 @@ def print_methods() -> None:
             plain.append((cost, took, cost / random_cost_of(problem)))
             methods = [(name, method, {}) for name, method in clusterers().items()]
             methods += [
-                (f"{DEFAULT}, effort {effort:g}", clusterers()[DEFAULT], {"effort": effort})
+                (f"{joint.NAME}, effort {effort:g}", joint, {"effort": effort})
                 for effort in EFFORTS
             ]
             for name, method, parameters in methods:
@@ -185,9 +195,8 @@ def sklearn_methods() -> dict[str, Callable[[MappingProblem, int], FlowMap]]:
 
 def print_weights() -> None:
     """Print Weir's own method beside the better of IT and RRA, for each weight of transport."""
-    own = clusterers().get(DEFAULT)
-    against = [clusterers()[name] for name in ("iterative", "random-restart")]
-    print(f"weights: {DEFAULT} / the better of IT and RRA, each to its end, seeds {SEEDS}")
+    against = [iterative, random_restart]
+    print(f"weights: {joint.NAME} / the better of IT and RRA, each to its end, seeds {SEEDS}")
     for streams, groups in SIZES:
         for ratio in RATIOS:
             cells = []
@@ -198,11 +207,8 @@ def print_weights() -> None:
                 )
                 costs = [cost_of(problem, run(each, problem, seed)[0]) for each in against]
                 names = f"{'IT' if costs[0] <= costs[1] else 'RRA'} {min(costs):,.0f}"
-                if own is None:
-                    cells.append(f"  {names}")
-                else:
-                    cost = cost_of(problem, run(own, problem, seed)[0])
-                    cells.append(f"  {cost / min(costs):.3f} of {names}")
+                cost = cost_of(problem, run(joint, problem, seed)[0])
+                cells.append(f"  {cost / min(costs):.3f} of {names}")
             print(f"  ({streams}, {groups}) transport share {ratio:<5}{''.join(cells)}")
 
 
@@ -227,11 +233,10 @@ def print_settings() -> None:
 
 def print_large() -> None:
     """Print the default method on large loads, each in a process of its own for its memory."""
-    name = DEFAULT if DEFAULT in clusterers() else groups_first.NAME
-    print(f"large: {name}; elapsed seconds of the method, peak memory of the whole process")
+    print(f"large: {joint.NAME}; elapsed seconds of the method, peak memory of the whole process")
     for size in LARGE:
         subprocess.run(
-            [sys.executable, "-m", "benchmarks.mapping", "--one", name, *map(str, size)],
+            [sys.executable, "-m", "benchmarks.mapping", "--one", joint.NAME, *map(str, size)],
             check=True,
         )
 
@@ -289,67 +294,71 @@ def kept(problem: MappingProblem, former: FlowMap) -> FlowMap:
     return FlowMap(stream_of=stream_of, group_of=group_of)
 
 
-def moved(problem: MappingProblem, mapped: FlowMap) -> tuple[float, int]:
-    """Return the part of flows, mapped before and now, that moved, and how many streams did."""
-    former = problem.former
-    if former is None:
-        return 0.0, 0
-    both = (former.stream_of != NOWHERE) & (mapped.stream_of != NOWHERE)
-    used = (former.group_of != NOWHERE) & (mapped.group_of != NOWHERE)
-    flows = np.count_nonzero(both & (former.stream_of != mapped.stream_of))
-    streams = np.count_nonzero(used & (former.group_of != mapped.group_of))
-    return flows / max(np.count_nonzero(both), 1), streams
+def watch_of(trials: int) -> Watch:
+    """Return the watch of a search of so many trials that nobody stops."""
+    return Watch(stop=lambda: False, report=lambda progress: None, total=trials)
 
 
-def curve_of(problem: MappingProblem, seed: int) -> list[FlowMap]:
-    """Return the maps between the former one and the cheapest; none without adaptive mapping."""
-    if find_spec("weir.clustering.adaptive") is None:
-        return []
-    adaptive = import_module("weir.clustering.adaptive")
-    watch = import_module("weir.clustering._construct").Watch
-    trials = int(clusterers()[DEFAULT].Params().effort * len(problem.interests.users))
-    points = adaptive.curve(
-        problem,
-        trials=trials,
-        seed=seed,
-        watch=watch(stop=lambda: False, report=lambda progress: None, total=trials),
-    )
-    return [point.flow_map for point in points]
+def part_of(count: int, flows: int) -> float:
+    """Return a count of flows as a part of these; 0 of none."""
+    return count / flows if flows else 0.0
 
 
 def print_drift() -> None:
-    """Print what a full remap gains after a drift, and how much of it few moves bring."""
-    name = DEFAULT if DEFAULT in clusterers() else groups_first.NAME
-    method = clusterers()[name]
-    print(f"drift: {DRIFT:.0%} of the interests changed, rates with them; {name}")
+    """Print what a full remap gains after a drift, and how much of it few moves bring.
+
+    The remap has the numbers of streams and groups with which most flows stay. Moved flows are
+    given twice: as part of the flows mapped before and now, and as part of all flows of the load.
+    """
+    print(
+        f"drift: {DRIFT:.0%} of the interests changed, rates with them; {joint.NAME}; "
+        "moved flows of those mapped before and now / of all flows"
+    )
+    params = joint.Params()
     for streams, groups in SIZES:
         for seed in SEEDS:
             before = market_load(seed, max_streams=streams, max_groups=groups)
-            old, _ = run(method, before, seed)
+            old, _ = run(joint, before, seed)
             now = replace(
                 drifted(before, DRIFT, seed),
                 former=FormerMap(stream_of=old.stream_of, group_of=old.group_of),
             )
+            trials = params.trials(now)
             stays = cost_of(now, kept(now, old))
-            full, took = run(method, replace(now, former=None), seed)
+            began = time.process_time()
+            full = made_anew(now, trials=trials, seed=seed, watch=watch_of(trials))
+            took = time.process_time() - began
             gain = stays - cost_of(now, full)
+            remapped = np.count_nonzero((old.stream_of != NOWHERE) & (full.stream_of != NOWHERE))
+            bases = (int(remapped), len(now.flows))
+            parts = " / ".join(f"{part_of(moved(now, full), base):.1%}" for base in bases)
             print(
                 f"  ({streams}, {groups}) seed {seed}: kept {stays:,.0f}, a full remap in "
-                f"{took:.2f} CPU s saves {gain / stays:.1%}, moving {moved(now, full)[0]:.0%}"
+                f"{took:.2f} CPU s saves {gain / stays:.1%}, moving {parts} of the flows "
+                f"and {moved_streams(now, full)} streams"
             )
             began = time.process_time()
-            points = [
-                ((stays - cost_of(now, each)) / gain, *moved(now, each))
-                for each in curve_of(now, seed)
+            maps = [
+                point.flow_map
+                for point in curve(now, trials=trials, seed=seed, watch=watch_of(trials))
             ]
-            few = [point for point in points if point[1] <= MOVED]
-            if few:
-                share, flows, moved_streams = max(few)
+            took = time.process_time() - began
+            shares = [(stays - cost_of(now, each)) / gain for each in maps]
+            for base, name in zip(bases, ("flows mapped before and now", "flows"), strict=True):
+                points = [
+                    (share, part_of(moved(now, each), base), moved_streams(now, each))
+                    for share, each in zip(shares, maps, strict=True)
+                ]
+                few = [point for point in points if point[1] <= MOVED]
+                best = "none of that"
+                if few:
+                    share, flows, streams_moved = max(few)
+                    best = f"{share:.0%} of that with {flows:.1%} and {streams_moved} streams moved"
                 print(
-                    f"    {share:.0%} of that with {flows:.1%} of the flows and {moved_streams} "
-                    f"streams moved; curve in {time.process_time() - began:.2f} CPU s: "
+                    f"    at most {MOVED:.0%} of all {base:,} {name}: {best}; curve "
                     + " ".join(f"{share:.0%}@{flows:.1%}" for share, flows, _ in points[::3])
                 )
+            print(f"    curve in {took:.2f} CPU s")
 
 
 PARTS = {

@@ -9,7 +9,7 @@ that of one process to the last byte: docs/algorithms/mapping.md.
 import json
 import pickle
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_tasks.blocks import collected, spread
+from spark_tasks.blocks import BATCH_BYTES, MOST_BATCH_BYTES, collected, spread
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
 from spark_tasks.jobs.kernel import call_kernel
 from spark_tasks.mapping_blocks import block_task, write_shared
@@ -91,9 +91,11 @@ def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
                 yield pd.DataFrame([search(bytes(payload), order, int(number), waves)])
 
     def gather(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        rows: list[Any] = [row for frame in frames for row in frame.to_dict("records")]
+        rows: Iterator[Any] = (row for frame in frames for row in frame.to_dict("records"))
         yield pd.DataFrame([cheapest_of(rows)])
 
+    # A row has a whole answer in it; few of them stand side by side in the task that compares them.
+    spark.conf.set(BATCH_BYTES, str(MOST_BATCH_BYTES))
     numbers = spark.range(0, restarts, 1, restarts)
     frame = numbers.crossJoin(functions.broadcast(read_snapshot(spark, input_uri)))
     searched = frame.mapInPandas(in_task, CHOICES)
@@ -122,17 +124,35 @@ def search(payload: bytes, order: JobOrder, number: int, waves: int) -> dict[str
     return {**row, "charged": choice.charged, "complete": complete, "payload": packed}
 
 
-def cheapest_of(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the answer with the cheapest map, of equal ones the first; or the refusal."""
-    # Every task refuses a bad input with the same words; one of them is enough.
-    errors = [row["error"] for row in rows if row["error"] is not None]
-    if errors:
-        return {"payload": None, "error": min(errors)}
-    best = min(rows, key=lambda row: (row["charged"], row["number"]))
+def cheapest_of(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return the answer with the cheapest map, of equal ones the first; or the refusal.
+
+    Of all rows, one at least, only the best so far is kept.
+    """
+    best: dict[str, Any] | None = None
+    refusal: str | None = None
+    complete = True
+    for row in rows:
+        error = row["error"]
+        if error is not None:
+            # Every task refuses a bad input with the same words; one of them is enough.
+            refusal = error if refusal is None else min(refusal, error)
+            continue
+        complete = complete and bool(row["complete"])
+        if best is None or _rank(row) < _rank(best):
+            best = row
+    if refusal is not None:
+        return {"payload": None, "error": refusal}
+    assert best is not None
     packed = bytes(best["payload"])
-    if best["complete"] and not all(row["complete"] for row in rows):
+    if best["complete"] and not complete:
         packed = json.dumps({**json.loads(packed), "status": STOPPED}, sort_keys=True).encode()
     return {"payload": packed, "error": None}
+
+
+def _rank(row: dict[str, Any]) -> tuple[float, int]:
+    """Return what the row of a search is compared by: cost, then number."""
+    return row["charged"], row["number"]
 
 
 class SparkWorkers:

@@ -441,8 +441,7 @@ def _changed(
             new // flow_count, minlength=interests.user_count
         )
     for user in np.flatnonzero(lacking):
-        own_flows = np.concatenate([wanted[starts[user] : starts[user + 1]], new % flow_count])
-        rest = np.setdiff1d(np.arange(flow_count), own_flows[: starts[user + 1] - starts[user]])
+        rest = np.setdiff1d(np.arange(flow_count), wanted[starts[user] : starts[user + 1]])
         rest = rest[~np.isin(user * flow_count + rest, new)]
         new = np.union1d(new, user * flow_count + rng.permutation(rest)[: lacking[user]])
     keys = np.concatenate([(users * flow_count + flows)[kept], new])
