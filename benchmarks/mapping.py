@@ -32,7 +32,7 @@ from weir.clustering import (
     random_restart,
     streams_first,
 )
-from weir.clustering._construct import Watch
+from weir.clustering._improve import Watch
 from weir.clustering.adaptive import curve, made_anew
 from weir.clustering.cost import moved, moved_streams
 from weir.clustering.loads import SLIDES, drifted, fan_out, large_load, market_load
@@ -294,9 +294,7 @@ def kept(problem: MappingProblem, former: FlowMap) -> FlowMap:
     return FlowMap(stream_of=stream_of, group_of=group_of)
 
 
-def watch_of(trials: int) -> Watch:
-    """Return the watch of a search of so many trials that nobody stops."""
-    return Watch(stop=lambda: False, report=lambda progress: None, total=trials)
+UNWATCHED = Watch(stop=lambda: False, report=lambda progress: None)
 
 
 def part_of(count: int, flows: int) -> float:
@@ -326,7 +324,7 @@ def print_drift() -> None:
             trials = params.trials(now)
             stays = cost_of(now, kept(now, old))
             began = time.process_time()
-            full = made_anew(now, trials=trials, seed=seed, watch=watch_of(trials))
+            full = made_anew(now, trials=trials, seed=seed, watch=UNWATCHED)
             took = time.process_time() - began
             gain = stays - cost_of(now, full)
             remapped = np.count_nonzero((old.stream_of != NOWHERE) & (full.stream_of != NOWHERE))
@@ -340,7 +338,7 @@ def print_drift() -> None:
             began = time.process_time()
             maps = [
                 point.flow_map
-                for point in curve(now, trials=trials, seed=seed, watch=watch_of(trials))
+                for point in curve(now, trials=trials, seed=seed, watch=UNWATCHED).points
             ]
             took = time.process_time() - began
             shares = [(stays - cost_of(now, each)) / gain for each in maps]

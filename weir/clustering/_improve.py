@@ -148,13 +148,16 @@ def improve(
     seed: int,
     watch: Watch,
     annealing: Annealing = cool,
+    restarts: int = RESTARTS,
 ) -> bool:
-    """Go down, anneal and go down again, a few items several times; keep the best map, and return
-    False where stopped."""
+    """Go down, anneal and go down again, a few items `restarts` times; keep the best map.
+
+    Returns False where stopped.
+    """
     complete = go_down(state, order, watch)
     best.keep()
     few = len(state.rates) <= FEW_ITEMS
-    rounds = RESTARTS if few else 1
+    rounds = restarts if few else 1
     share = max(trials // rounds, FEW_TRIALS if few and trials else 0)
     for at in range(rounds if complete and share else 0):
         hot = charged(state) / max(len(state.rates), 1)

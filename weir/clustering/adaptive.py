@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weir.clustering._construct import anew
-from weir.clustering._improve import Best, cool, improve, insert_all, layer_weights
+from weir.clustering._improve import RESTARTS, Best, cool, improve, insert_all, layer_weights
 from weir.clustering._items import items_of
 from weir.clustering._state import load, state_of
 from weir.clustering.cost import filtering_cost, moved, moved_streams
@@ -126,7 +126,7 @@ def curve(
         adaptation.charge(fee, fee * of_stream)
         best = Best(adaptation.state)
         part = watch.part(*(CURVE_SHARE * (rung + step) / (rungs + 1) for step in (0, 1)))
-        complete = adaptation.search(best, trials=share, seed=seed + rung, watch=part)
+        complete = adaptation.search(best, trials=share, seed=seed + rung, watch=part, restarts=1)
         load(adaptation.state, *best.map())
         flow_map = adaptation.flow_map(*best.map(), complete=complete)
         points.append(Point(move_cost=fee, flow_map=flow_map))
@@ -197,9 +197,19 @@ class _Adaptation:
         largest = own + float(self.state.group_rates.max(initial=0.0)) * size
         return float(abs(in_stream) + in_group) * largest
 
-    def search(self, best: Best, *, trials: int, seed: int, watch: Watch) -> bool:
+    def search(
+        self, best: Best, *, trials: int, seed: int, watch: Watch, restarts: int = RESTARTS
+    ) -> bool:
         """Look for moves that pay; return False where stopped."""
-        return improve(self.state, self._order, best, trials=trials, seed=seed, watch=watch)
+        return improve(
+            self.state,
+            self._order,
+            best,
+            trials=trials,
+            seed=seed,
+            watch=watch,
+            restarts=restarts,
+        )
 
     def map(self) -> tuple[Ints, Ints]:
         """Return stream by item and group by stream, as indices."""
