@@ -213,11 +213,13 @@ def _open_streams(
     taken = items.pinned_group != NOWHERE
     taken[fixed_streams] = True
     free = np.flatnonzero(~taken)
+    first, following = _listed(np.flatnonzero(taken), group_of, len(items.groups))
 
     def openings(price: float) -> int:
         load(state, start, group_of)
-        latest = np.full(len(items.groups), NOWHERE, dtype=np.int64)
-        return insert_within(state, order, group_of_item, price, free, latest)
+        return insert_within(
+            state, order, group_of_item, price, free, first.copy(), following.copy()
+        )
 
     high = 4.0 * float((items.rates * np.diff(items.starts)).sum())
     low = high * 1e-9
@@ -231,3 +233,14 @@ def _open_streams(
         openings(high)
     left = order[state.stream_of[order] == NOWHERE]
     insert_all(state, left, watch)
+
+
+def _listed(streams: Ints, group_of: Ints, groups: int) -> tuple[Ints, Ints]:
+    """Return these streams as lists of their groups: the first of each group, and what follows each
+    stream; NOWHERE ends a list."""
+    first = np.full(groups, NOWHERE, dtype=np.int64)
+    following = np.full(len(group_of), NOWHERE, dtype=np.int64)
+    for stream in streams.tolist():
+        following[stream] = first[group_of[stream]]
+        first[group_of[stream]] = stream
+    return first, following

@@ -31,6 +31,7 @@ class Items:
     users: NDArray[np.int32]
     """Of item i those at `users[starts[i]:starts[i + 1]]`, rising."""
     user_count: int
+    """Of those who want something."""
     pinned_stream: NDArray[np.int64]
     """By item, as an index of `streams`; NOWHERE where it may go to any."""
     home: NDArray[np.int64]
@@ -110,8 +111,10 @@ def items_of(problem: MappingProblem, *, collapse: bool) -> Items:
     item_of = np.full(len(problem.flows), NOWHERE, dtype=np.int64)
     item_of[wanted] = item
     flows = np.bincount(item, minlength=count)
+    # Whoever wants nothing would take a row of every count.
+    present, compact = np.unique(interests.users, return_inverse=True)
     starts, users = _audiences(
-        np.repeat(item_of, interests.audiences), interests.users, count, interests.user_count
+        np.repeat(item_of, interests.audiences), compact.astype(np.int32), count, len(present)
     )
     of_pinned = pinned[first]
     home = np.full(count, NOWHERE, dtype=np.int64)
@@ -120,7 +123,7 @@ def items_of(problem: MappingProblem, *, collapse: bool) -> Items:
         home = former.stream_of[wanted][first]
         home_group = former.group_of
     loose = np.flatnonzero(problem.pinned_group == NOWHERE)
-    first_pinned = _first_of_each(problem.pinned_group, count)
+    first_pinned = _first_of_each(problem.pinned_group, home_group, count)
     streams = _of_use(loose, count, of_pinned, home, first_pinned)
     pinned_group = problem.pinned_group[streams]
     home_group = home_group[streams]
@@ -131,7 +134,7 @@ def items_of(problem: MappingProblem, *, collapse: bool) -> Items:
         rates=_sums(item, problem.rates_per_s[wanted], count),
         starts=starts,
         users=users,
-        user_count=interests.user_count,
+        user_count=len(present),
         pinned_stream=_index(of_pinned, streams),
         home=_index(home, streams),
         flows=flows,
@@ -166,10 +169,14 @@ def _of_use(
     return np.union1d(tied, free[:enough])
 
 
-def _first_of_each(pinned_group: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Return streams pinned to a group, of each group so many at most."""
+def _first_of_each(
+    pinned_group: NDArray[np.int64], home_group: NDArray[np.int64], most: int
+) -> NDArray[np.int64]:
+    """Return streams pinned to a group, of each group so many at most: first those that were in no
+    other group before."""
     tied = np.flatnonzero(pinned_group != NOWHERE)
-    tied = tied[np.argsort(pinned_group[tied], kind="stable")]
+    elsewhere = (home_group[tied] != NOWHERE) & (home_group[tied] != pinned_group[tied])
+    tied = tied[np.lexsort((elsewhere, pinned_group[tied]))]
     groups = pinned_group[tied]
     rank = np.arange(len(tied)) - np.searchsorted(groups, groups)
     return tied[rank < most]

@@ -410,16 +410,22 @@ def anneal(
 
 @compiled
 def insert_within(
-    state: State, order: Ints, group_of_item: Ints, price: float, free: Ints, latest: Ints
+    state: State,
+    order: Ints,
+    group_of_item: Ints,
+    price: float,
+    free: Ints,
+    latest: Ints,
+    before: Ints,
 ) -> int:
     """Put items, in this order, into streams of the group that each has; return how many it would
     open.
 
     An item opens a stream where that saves more than `price`, or where its group has none. `free`:
     streams to open, in this order; once they are used up, items go into the best stream of their
-    group, or stay out. `latest`: by group, the stream of it that was opened last, NOWHERE for none.
+    group, or stay out. `latest`: by group, the stream of it that came last, NOWHERE for none;
+    `before`: by stream, the one of its group that came before it.
     """
-    before = np.full(len(state.stream_rates), -1, dtype=np.int64)
     opened = wanted = 0
     for item in order:
         group = group_of_item[item]

@@ -68,32 +68,38 @@ def adapted(
     that leave most where it is, is taken where it is cheaper. `annealing` cools the latter alone.
     """
     adaptation = _Adaptation(problem, watch)
+    stays = adaptation.flow_map(*adaptation.map(), complete=False)
     adaptation.charge(problem.move_cost, problem.stream_move_cost)
     best = Best(adaptation.state)
     first = int(trials * ADAPTING)
     part = watch.part(0.0, ADAPTING)
     complete = adaptation.search(best, trials=first, seed=seed, watch=part)
-    kept = adaptation.flow_map(*best.map(), complete=complete)
-    if not complete:
-        return kept
-    fresh = made_anew(
-        problem,
-        trials=trials - first,
-        seed=seed,
-        watch=watch.part(ADAPTING, 1.0),
-        annealing=annealing,
-    )
-    if charged_cost(problem, fresh) < charged_cost(problem, kept):
-        return fresh
-    return replace(kept, complete=fresh.complete)
+    candidates = [stays, adaptation.flow_map(*best.map(), complete=complete)]
+    if complete:
+        fresh = made_anew(
+            problem,
+            trials=trials - first,
+            seed=seed,
+            watch=watch.part(ADAPTING, 1.0),
+            annealing=annealing,
+        )
+        candidates.append(fresh)
+        complete = fresh.complete
+    # By exact costs: beside what is delivered, a charge may drown in a double.
+    cheapest = min(candidates, key=lambda each: charged_cost(problem, each))
+    return replace(cheapest, complete=complete)
 
 
 def charged_cost(problem: MappingProblem, flow_map: FlowMap) -> float:
-    """Return the cost of a map, in work per second, with what its moves are charged."""
-    cost = _cost(problem, flow_map)
-    if problem.former is None:
+    """Return the cost of a map, in work per second, with what its moves are charged, but for flows
+    that pins tear away whatever the map."""
+    cost, former = _cost(problem, flow_map), problem.former
+    if former is None:
         return cost
-    flows, streams = moved(problem, flow_map), moved_streams(problem, flow_map)
+    torn = (flow_map.stream_of != NOWHERE) & (former.stream_of != NOWHERE)
+    torn &= (problem.pinned_stream != NOWHERE) & (problem.pinned_stream != former.stream_of)
+    flows = moved(problem, flow_map) - int(np.count_nonzero(torn))
+    streams = moved_streams(problem, flow_map)
     return cost + problem.move_cost * flows + problem.stream_move_cost * streams
 
 
@@ -171,7 +177,8 @@ class _Adaptation:
             groups=len(items.groups),
             weights=(in_stream, in_group, 0.0),
             fixed=items.pinned_stream != NOWHERE,
-            home=items.home,
+            # A pinned item cannot avoid its charge, which would only hide what others cost.
+            home=np.where(items.pinned_stream != NOWHERE, NOWHERE, items.home),
             pinned_group=items.pinned_group,
             home_group=items.home_group,
         )
@@ -185,7 +192,8 @@ class _Adaptation:
 
     def charge(self, fee: float, stream_fee: float) -> None:
         """Charge so much for each flow, and for each stream, that is not where it was."""
-        self.state.fees[:] = fee * self._items.flows
+        at_home = self.state.home != NOWHERE
+        self.state.fees[at_home] = fee * self._items.flows[at_home]
         self.state.weights[2] = stream_fee
 
     def dearest_item(self) -> float:

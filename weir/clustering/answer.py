@@ -40,7 +40,10 @@ def answer_of(problem: MappingProblem, call: Call) -> bytes:
     chosen = clusterer(call.method or DEFAULT)
     params = from_dict(chosen.Params, call.parameters)
     report = _of_the_first_half(call) if call.inputs.get("curve") else call.report
-    flow_map = chosen.cluster(problem, params, seed=call.seed, stop=call.stop, report=report)
+    try:
+        flow_map = chosen.cluster(problem, params, seed=call.seed, stop=call.stop, report=report)
+    except MemoryError as error:
+        raise WeirError(f"max_streams: counts of users and streams do not fit; {error}") from None
     return written(problem, flow_map, params, call)
 
 

@@ -193,6 +193,11 @@ def test_a_curve_is_refused_where_there_is_none(tmp_path):
         tmp_path, text, "--curve", str(tmp_path / "out.json"), method=DEFAULT
     )
     assert (status, "--curve" in errors, out.exists()) == (2, True, False)
+    for same in (tmp_path / "." / "out.json", tmp_path / "in.json"):
+        named = str(same).replace("/out", "/./out")
+        status, errors, out = map_flows(tmp_path, text, "--curve", named, method=DEFAULT)
+        assert (status, "names the same file" in errors, out.exists()) == (2, True, False)
+        assert json.loads((tmp_path / "in.json").read_bytes()) == text
     del text["previous"]
     status, errors, out = map_flows(tmp_path, text, "--curve", str(curve), method=DEFAULT)
     assert (status, "previous: a curve begins at the map in force" in errors) == (2, True)

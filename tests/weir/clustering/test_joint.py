@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.suites import effort
 from weir.clustering import joint
 from weir.clustering._improve import Watch
+from weir.clustering._items import items_of
 from weir.clustering._search import MANY_STREAMS
 from weir.clustering.adaptive import curve
 from weir.clustering.cost import filtering_cost
@@ -388,6 +389,75 @@ def test_streams_pinned_to_a_group_leave_the_others_within_reach() -> None:
     )
     flow_map = solve(problem)
     assert cost_of(problem, flow_map.stream_of.tolist(), flow_map.group_of.tolist()) == 0
+
+
+def test_of_pinned_streams_the_one_that_is_charged_nothing_is_taken() -> None:
+    problem = problem_of([[0]], [7.0], users=1, streams=2, groups=3, pinned_group=[0, 0])
+    former = FormerMap(stream_of=np.array([NOWHERE]), group_of=np.array([2, NOWHERE]))
+    problem = replace(problem, former=former, move_cost=1.0, stream_move_cost=1.0)
+    assert with_charges(problem, solve(problem)) == 0.0
+
+
+@pytest.mark.parametrize("pin", [NOWHERE, 0])
+def test_a_pin_to_the_only_group_changes_nothing(pin: int) -> None:
+    wanted = [[0], [1, 2, 3], [0, 1, 2, 3], [0, 2]]
+    problem = problem_of(
+        wanted,
+        [8.0, 4.0, 9.0, 7.0],
+        users=4,
+        streams=3,
+        groups=1,
+        weights=Weights(transport=1.0, messaging=1.0, aggregation=1.1),
+        pinned_group=[NOWHERE, NOWHERE, pin],
+    )
+    for seed in range(10):
+        found = solve(problem, seed=seed)
+        cost = cost_of(problem, found.stream_of.tolist(), found.group_of.tolist())
+        assert cost == cheapest(problem)
+
+
+def test_a_charge_that_drowns_in_what_is_delivered_still_keeps_the_map() -> None:
+    problem = problem_of(
+        [[0], [], [0]],
+        [0.001, 1.0, 1.0],
+        users=1,
+        streams=4,
+        groups=1,
+        weights=Weights(transport=1.0, messaging=1e30, aggregation=1.0),
+    )
+    former = FormerMap(stream_of=np.array([3, NOWHERE, 1]), group_of=np.zeros(4, dtype=np.int64))
+    problem = replace(problem, former=former, move_cost=1e5)
+    assert moves(problem, solve(problem)) == (0, 0)
+
+
+def test_a_charge_that_nothing_avoids_does_not_end_the_search() -> None:
+    chance = np.random.default_rng(1)
+    audiences = [np.flatnonzero(chance.random(12) < 0.3).tolist() for _ in range(30)]
+    audiences[0] = [0]
+    pinned = [1] + [NOWHERE] * 29
+    problem = problem_of(
+        audiences,
+        chance.exponential(10.0, 30).tolist(),
+        users=12,
+        streams=8,
+        groups=3,
+        pinned_stream=pinned,
+    )
+    former = FormerMap(
+        stream_of=np.array([0] + [NOWHERE] * 29), group_of=np.zeros(8, dtype=np.int64)
+    )
+    costs = [
+        cost_of(problem, each.stream_of.tolist(), each.group_of.tolist())
+        for fee in (1.0, 1e20)
+        for each in [solve(replace(problem, former=former, move_cost=fee))]
+    ]
+    assert costs[0] == costs[1]
+
+
+def test_users_who_want_nothing_take_no_room() -> None:
+    problem = problem_of([[999_999], [5]], [1.0, 2.0], users=1_000_000, streams=2, groups=2)
+    items = items_of(problem, collapse=True)
+    assert (items.user_count, items.users.tolist()) == (2, [1, 0])
 
 
 def test_a_curve_is_drawn_where_messages_cost_nothing_and_where_nobody_wants_any() -> None:

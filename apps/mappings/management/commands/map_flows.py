@@ -4,6 +4,7 @@ import json
 import time
 import uuid
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -79,8 +80,10 @@ def _check_curve(options: dict[str, Any]) -> None:
     """Check that a curve can be drawn and written. Raises Refused."""
     if options["method"] != DEFAULT:
         raise Refused(f"--curve: only the method {DEFAULT} draws one; leave --method out")
-    if options["curve"] == options["out"]:
-        raise Refused("--curve: names the same file as --out; name another one")
+    curve = Path(options["curve"]).resolve()
+    for name, path in (("--out", options["out"]), ("IN", options["input"])):
+        if options["curve"] == path or (path != "-" and curve == Path(path).resolve()):
+            raise Refused(f"--curve: names the same file as {name}; name another one")
     check_writable(options["curve"])
 
 
