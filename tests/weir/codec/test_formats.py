@@ -5,8 +5,9 @@ import re
 from pathlib import Path
 
 from tests.weir.clustering import in_turn
+from weir.clustering.adaptive import Point
 from weir.codec import problem_from_dict, result_to_dict
-from weir.codec.mapping import mapping_from_dict, mapping_result_to_dict
+from weir.codec.mapping import curve_to_list, mapping_from_dict, mapping_result_to_dict
 from weir.codec.placement import placement_from_dict, placement_result_to_dict
 from weir.codec.profile import profile_from_dict, profile_to_dict
 from weir.codec.transformation import transformation_from_dict, transformation_plan_to_dict
@@ -71,8 +72,10 @@ def test_the_flows_are_mapped_and_answer_as_written() -> None:
         problem, in_turn.Params(), seed=0, stop=lambda: False, report=lambda progress: None
     )
     result = mapping_result_to_dict(problem, flow_map)
-    inside = {"solved", "time_limit", "max_groups", "pins"}
-    assert members("Mapping") - inside == result.keys() | result["pin_prices"].keys()
+    (point,) = curve_to_list(problem, [Point(move_cost=1.0, flow_map=flow_map)])
+    inside = {"solved", "time_limit", "max_groups", "pins", "previous"}
+    written = result.keys() | result["pin_prices"].keys() | point.keys()
+    assert members("Mapping") - inside == written
     former = problem.former
     assert former is not None
     assert (former.stream_of.tolist(), former.group_of[:2].tolist()) == ([0, NOWHERE], [3, NOWHERE])
