@@ -41,7 +41,7 @@ STILL = 2e-3
 """A pass that moves at most this part of the items is the last one."""
 
 FEW_ITEMS, FEW_TRIALS, RESTARTS = 64, 4_000, 6
-"""Below so many items annealing begins so often, with so many trials at least, from hot."""
+"""Of so many items at most annealing begins so often, with so many trials at least, from hot."""
 
 COUNTED = 1000
 """What progress is counted to."""

@@ -1,8 +1,9 @@
 """Move flows and whole streams on the cost of both layers at once, heavy flows first, then anneal.
 
-Flows with the same audience move as one, which loses nothing. Groups come first; how many streams
-each gets follows from what a stream saves there. From a former map the search begins there, and
-whatever moves is charged; a map made anew is taken only where it is cheaper with all its moves.
+Flows with the same audience move as one, which loses nothing. Streams and groups of streams are
+formed by turns; how many streams a group gets follows from what a stream saves there. With a former
+map every flow moves on its own, from there on, and whatever moves is charged; a map made anew is
+taken only where it is cheaper with all its moves.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 NAME = "joint"
 TITLE = "Both layers at once"
 SUMMARY = (
-    "Groups, then streams by what each saves, then moves of flows and whole streams on the joint "
-    "cost, downhill and by annealing; keeps a former map where moving does not pay."
+    "Streams and groups by turns, then moves of flows and whole streams on the joint cost, first "
+    "downhill, then by annealing; keeps a former map where moving does not pay."
 )
 
 MOST_INTERESTS = 500_000
