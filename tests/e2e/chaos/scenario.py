@@ -258,6 +258,9 @@ class Scenario:
         wrong = [] if is_tree(brokers.NAMES, [tuple(e) for e in edges]) else [f"no tree: {edges}"]
         for row in self._fleet.rows("agents"):
             name, observed = row["broker_name"], row["observed"]
+            if observed is None:  # killed before its first report
+                wrong.append(f"{name} has reported nothing yet")
+                continue
             links = {frozenset((name, other)) for other in observed["links"]}
             if links != {edge for edge in edges if name in edge}:
                 wrong.append(f"{name} has the links {observed['links']}")
