@@ -68,6 +68,14 @@ class Stream(Entity):
     group = models.ForeignKey(
         Group, on_delete=models.PROTECT, null=True, blank=True, related_name="streams"
     )
+    pinned_group = models.ForeignKey(
+        Group,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The group that mappings leave it in, or bring it to; null: any.",
+    )
 
     class Meta:
         ordering = ["number"]
@@ -104,6 +112,14 @@ class Topic(Entity):
     )
     stream = models.ForeignKey(
         Stream, on_delete=models.PROTECT, null=True, blank=True, related_name="topics"
+    )
+    pinned_stream = models.ForeignKey(
+        Stream,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The stream that mappings leave it in, or bring it to; null: any.",
     )
     children = {"node_costs": ("broker", "resource"), "link_costs": ("link",)}
     enforced_as = "flow"

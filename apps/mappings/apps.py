@@ -5,3 +5,4 @@ class MappingsConfig(AppConfig):
     """Map flows to streams and streams to groups."""
 
     name = "apps.mappings"
+    computations = ("apps.mappings.services.computation.MAPPING",)

@@ -15,6 +15,7 @@ and what it names that is no longer there counts as not mapped before.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,14 @@ from weir.clustering.cost import filtering_cost, moved, moved_streams, pin_price
 from weir.codec.gc_pause import paused
 from weir.codec.json_text import object_from_json
 from weir.errors import InvalidProblem
-from weir.model.mapping import NOWHERE, FormerMap, Interests, MappingProblem, Weights
+from weir.model.mapping import (
+    NOWHERE,
+    FlowMap,
+    FormerMap,
+    Interests,
+    MappingProblem,
+    Weights,
+)
 from weir.reading import (
     LARGEST_NUMBER,
     SMALLEST_NUMBER,
@@ -46,7 +54,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from weir.clustering.adaptive import Point
-    from weir.model.mapping import FlowMap
 
 MOST_STREAMS = 1_000_000
 MOST_GROUPS = 1_000_000
@@ -183,6 +190,78 @@ def curve_to_list(problem: MappingProblem, points: Iterable[Point]) -> list[dict
             }
         )
     return plain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Choices:
+    """Maps among which a person may choose."""
+
+    maps: tuple[FlowMap, ...]
+    """By rising moves of flows and streams; of a curve the first keeps the former map as far as
+    it can."""
+    proposed: int
+    """Which of them the method gave."""
+
+
+def choices_from_answer(problem: MappingProblem, plain: Mapping[str, Any]) -> Choices:
+    """Return the maps that an answer of `weir.clustering.answer` holds: its own and those of its
+    curve that are not as dear as one with as few moves.
+
+    Raises InvalidProblem naming the member that does not belong to the problem.
+    """
+    place = {name: at for at, name in enumerate(problem.flows)}
+    nothing = FormerMap(
+        stream_of=np.full(len(place), NOWHERE, dtype=np.int64),
+        group_of=np.full(problem.max_streams, NOWHERE, dtype=np.int64),
+    )
+    own = _map_from_answer(problem, plain, nothing, place, "")
+    if problem.former is None:
+        return Choices(maps=(own,), proposed=0)
+    maps = [
+        _map_from_answer(problem, point, problem.former, place, f"curve[{at}].")
+        for at, point in enumerate(plain.get("curve", ()))
+    ]
+    first = maps[0] if maps else None
+    ranked = []
+    for each in (*maps, own):
+        moves = moved(problem, each) + moved_streams(problem, each)
+        cost = filtering_cost(problem, each.stream_of, each.group_of).total
+        # Of two that come to the same, the method's own is the one to keep.
+        ranked.append((each is not first, moves, cost, each is not own, len(ranked), each))
+    kept: list[FlowMap] = []
+    lowest = np.inf
+    for *_, cost, not_own, _, each in sorted(ranked, key=lambda rank: rank[:5]):
+        if cost < lowest or not not_own:
+            kept.append(each)
+            lowest = min(lowest, cost)
+    return Choices(maps=tuple(kept), proposed=next(n for n, each in enumerate(kept) if each is own))
+
+
+def _map_from_answer(
+    problem: MappingProblem,
+    plain: Mapping[str, Any],
+    base: FormerMap,
+    place: Mapping[str, int],
+    path: str,
+) -> FlowMap:
+    """Return the map that differs from `base` in what the answer names."""
+    stream_of, group_of = base.stream_of.copy(), base.group_of.copy()
+    for name, stream in plain["stream_of"].items():
+        where = member_path(f"{path}stream_of", name)
+        if name not in place:
+            raise InvalidProblem(where, f"no flow {shown(name)}")
+        stream_of[place[name]] = _one_of(stream, where, "stream", problem.max_streams)
+    for name, group in plain["group_of"].items():
+        where = member_path(f"{path}group_of", name)
+        stream = _stream_key(name, f"{path}group_of")
+        if stream >= problem.max_streams:
+            raise InvalidProblem(where, f"no stream {shown(stream)}")
+        group_of[stream] = _one_of(group, where, "group", problem.max_groups)
+    stream_of[problem.interests.audiences == 0] = NOWHERE
+    used = np.zeros(problem.max_streams, dtype=np.bool_)
+    used[stream_of[stream_of != NOWHERE]] = True
+    group_of[~used] = NOWHERE
+    return FlowMap(stream_of=stream_of, group_of=group_of)
 
 
 def _streams_by_flow(flows: Sequence[str], stream_of: NDArray[np.int64]) -> dict[str, int]:

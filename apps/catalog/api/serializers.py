@@ -53,10 +53,12 @@ class StreamSerializer(EntitySerializer[Stream]):
 
     group = Reference(Group, allow_null=True, required=False)
     group_name = name_of("group")
+    pinned_group = Reference(Group, allow_null=True, required=False)
+    pinned_group_name = name_of("pinned_group")
 
     class Meta:
         model = Stream
-        fields = [*BASE, "number", "group", "group_name"]
+        fields = [*BASE, "number", "group", "group_name", "pinned_group", "pinned_group_name"]
 
 
 class TopicNodeCostSerializer(RowSerializer[TopicNodeCost]):
@@ -90,6 +92,8 @@ class TopicSerializer(EntitySerializer[Topic]):
     source_name = name_of("source")
     stream = Reference(Stream, allow_null=True, required=False)
     stream_name = name_of("stream")
+    pinned_stream = Reference(Stream, allow_null=True, required=False)
+    pinned_stream_name = name_of("pinned_stream")
     node_costs = TopicNodeCostSerializer(many=True, required=False)
     link_costs = TopicLinkCostSerializer(many=True, required=False)
     class_count = serializers.IntegerField(read_only=True)
@@ -111,6 +115,8 @@ class TopicSerializer(EntitySerializer[Topic]):
             "batch",
             "stream",
             "stream_name",
+            "pinned_stream",
+            "pinned_stream_name",
             "node_costs",
             "link_costs",
             "class_count",

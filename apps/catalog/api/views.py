@@ -2,6 +2,7 @@
 API."""
 
 from django.db.models import Count
+from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -73,9 +74,10 @@ class GroupViewSet(ImportedViewSet[Group]):
 
 
 class StreamFilter(EntityFilter):
-    """Filter streams by their group."""
+    """Filter streams by their group, and by whether they are pinned to one."""
 
     group = reference_filter("group")
+    pinned = filters.BooleanFilter(field_name="pinned_group", lookup_expr="isnull", exclude=True)
 
     class Meta:
         model = Stream
@@ -85,7 +87,7 @@ class StreamFilter(EntityFilter):
 class StreamViewSet(ImportedViewSet[Stream]):
     """Manage transport sessions that carry several topics."""
 
-    queryset = Stream.objects.select_related("system", "group")
+    queryset = Stream.objects.select_related("system", "group", "pinned_group")
     serializer_class = StreamSerializer
     filterset_class = StreamFilter
     ordering = ["number"]
@@ -93,10 +95,12 @@ class StreamViewSet(ImportedViewSet[Stream]):
 
 
 class TopicFilter(EntityFilter):
-    """Filter topics by pattern, delivery and source."""
+    """Filter topics by pattern, delivery, source and stream, and by whether they are pinned to a
+    stream."""
 
     source = reference_filter("source")
     stream = reference_filter("stream")
+    pinned = filters.BooleanFilter(field_name="pinned_stream", lookup_expr="isnull", exclude=True)
 
     class Meta:
         model = Topic
@@ -107,7 +111,7 @@ class TopicViewSet(ImportedViewSet[Topic]):
     """Manage topics; the optimizer sees the routed traffic of each as one flow."""
 
     queryset = (
-        Topic.objects.select_related("system", "source", "stream")
+        Topic.objects.select_related("system", "source", "stream", "pinned_stream")
         .prefetch_related("node_costs__broker", "link_costs__link")
         .annotate(class_count=Count("consumer_classes", distinct=True))
     )

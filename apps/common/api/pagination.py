@@ -3,6 +3,7 @@ heading."""
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import FieldError, ValidationError
@@ -115,7 +116,10 @@ class CursorPages(CursorPagination):
 
     def _link(self, row: Any, *, backwards: bool) -> str:
         values = [_value(row, term.removeprefix("-")) for term in self.ordering_now]
-        cursor = urlsafe_b64encode(json.dumps([backwards, values]).encode()).decode()
+        return self._address([backwards, values])
+
+    def _address(self, position: list[Any]) -> str:
+        cursor = urlsafe_b64encode(json.dumps(position).encode()).decode()
         address = self.request.build_absolute_uri()
         return str(replace_query_param(address, self.cursor_query_param, cursor))
 
@@ -177,3 +181,37 @@ class CursorPages(CursorPagination):
                 "results": schema,
             },
         }
+
+
+class PlacePages(CursorPages):
+    """Page rows that were computed and do not change: a cursor is a place among them."""
+
+    def paginate_queryset(
+        self, queryset: Any, request: Request, view: "APIView | None" = None
+    ) -> list[Any] | None:
+        assert view is not None
+        refuse_unknown(request.query_params, list_parameters(view), "query parameter")
+        everything: Sequence[Any] = queryset
+        self.count, self.request = len(everything), request
+        self.ordering_now = ("place",)
+        size = self.get_page_size(request) or self.page_size
+        backwards, values = self._position(request.query_params.get(self.cursor_query_param, ""))
+        first = self._first(values)
+        if backwards:
+            first = max(0, first - size)
+        self.first, self.last = first, min(first + size, self.count)
+        self.has_previous, self.has_next = first > 0, self.last < self.count
+        self.rows = list(everything[self.first : self.last])
+        return self.rows
+
+    def _first(self, values: Values | None) -> int:
+        if values is None:
+            return 0
+        (place,) = values
+        if place is None or not place.isdecimal() or int(place) > self.count:
+            raise NotFound("This cursor leads nowhere; start at the first page.")
+        return int(place)
+
+    def _link(self, row: Any, *, backwards: bool) -> str:
+        place = self.first if backwards else self.last
+        return self._address([backwards, [str(place)]])

@@ -1542,6 +1542,242 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/mappable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return how much a system has to map, and why it cannot be mapped
+         * @description Return how much a system has to map, and why it cannot be mapped.
+         *
+         *     Role: any.
+         */
+        get: operations["mappable_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mapping-methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return every method of mapping with the description of its parameters
+         * @description Return every method of mapping with the description of its parameters.
+         *
+         *     Role: any.
+         */
+        get: operations["mapping_methods_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mapping-settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List settings that were changed
+         * @description List settings that were changed; with `system` exactly that system's, the defaults,
+         *     too.
+         *
+         *     Role: any.
+         */
+        get: operations["mapping_settings_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mapping-settings/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return one row with its ETag
+         * @description Return one row with its ETag.
+         *
+         *     Role: any.
+         */
+        get: operations["mapping_settings_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the given members of the settings
+         * @description Change the given members of the settings.
+         *
+         *     Role: editor.
+         */
+        patch: operations["mapping_settings_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/mappings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List maps of flows to streams and groups that runs have computed
+         * @description List maps of flows to streams and groups that runs have computed.
+         *
+         *     Role: any.
+         */
+        get: operations["mappings_list"];
+        put?: never;
+        /**
+         * Map the flows of a system: freeze who wants what, and open a run on it
+         * @description Map the flows of a system: freeze who wants what, and open a run on it.
+         *
+         *     Streams, groups, pins and the map in force are those of the catalogue.
+         *
+         *     Role: editor.
+         */
+        post: operations["mappings_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mappings/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List maps of flows to streams and groups that runs have computed
+         * @description List maps of flows to streams and groups that runs have computed.
+         *
+         *     Role: any.
+         */
+        get: operations["mappings_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mappings/{id}/heat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return receivers over groups, with what each gets and did not ask for
+         * @description Return receivers over groups, with what each gets and did not ask for.
+         *
+         *     Role: any.
+         */
+        get: operations["mappings_heat_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mappings/{mapping_id}/moves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List them, the busiest first
+         * @description List them, the busiest first; none where no map was in force.
+         *
+         *     Role: any.
+         */
+        get: operations["mappings_moves_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mappings/{mapping_id}/receivers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List receivers, those that filter most first, or by another order
+         * @description List receivers, those that filter most first, or by another order.
+         *
+         *     Role: any.
+         */
+        get: operations["mappings_receivers_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mappings/{mapping_id}/receivers/one": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return one receiver with the flows that it filters, the dearest first, and why they reach it
+         * @description Return one receiver with the flows that it filters, the dearest first, and why they reach
+         *     it.
+         *
+         *     Role: any.
+         */
+        get: operations["mappings_receivers_one_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/model-state": {
         parameters: {
             query?: never;
@@ -5675,6 +5911,44 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
         };
+        /** @description What a map to compare with costs. */
+        ComparedMap: {
+            /**
+             * Format: double
+             * @description What unwanted traffic costs all receivers, work/s.
+             */
+            cost: number;
+            /**
+             * Format: double
+             * @description Its part for packets of streams that they do not want, work/s.
+             */
+            transport_cost: number;
+            /**
+             * Format: double
+             * @description Its part for messages of wanted streams that they do not want, work/s.
+             */
+            messaging_cost: number;
+            /**
+             * Format: double
+             * @description Messages that receivers are handed and do not want, msg/s.
+             */
+            unwanted_per_s: number;
+            /**
+             * Format: double
+             * @description Messages in streams that receivers drop whole, packet by packet, msg/s.
+             */
+            dropped_per_s: number;
+            map: components["schemas"]["ComparedMapEnum"];
+        };
+        /**
+         * @description - `random`: Every flow in any stream with the same chance: what it costs on average.
+         *     - `flat`: As many streams as groups, one in each: nothing is dropped by streams.
+         *     - `in_force`: The map that was in force, on today's interests and rates.
+         *     - `proposed`: The map that is proposed: what it moves pays within the horizon.
+         *     - `anew`: The cheapest map that was found, whatever it moves.
+         * @enum {string}
+         */
+        ComparedMapEnum: "random" | "flat" | "in_force" | "proposed" | "anew";
         /** @description Compare an allocation with another one. */
         Comparison: {
             /** Format: uuid */
@@ -6628,6 +6902,12 @@ export interface components {
              */
             rate_at_margin_per_s: number | null;
         };
+        /**
+         * @description - `transport`: The receiver drops its whole stream, packet by packet.
+         *     - `messaging`: The receiver takes its stream, and drops the message.
+         * @enum {string}
+         */
+        FilteringLayerEnum: "transport" | "messaging";
         /** @description One time that a schedule came due, a trigger fired or a person asked. */
         Firing: {
             /** Format: uuid */
@@ -6879,6 +7159,22 @@ export interface components {
              * @description Load of the flow's minimum rate, units of work per second.
              */
             load: number;
+        };
+        /** @description A flow that changes its stream, or its group with it. */
+        FlowMove: {
+            flow: string;
+            /** Format: double */
+            rate_per_s: number;
+            /** @description Subscribers that want it. */
+            users: number;
+            /** @description Null: it had none. */
+            from_stream: number | null;
+            /** @description Null: it had none. */
+            from_group: number | null;
+            /** @description Null: nobody wants it. */
+            to_stream: number | null;
+            /** @description Null: nobody wants it. */
+            to_group: number | null;
         };
         /** @description The rate of one flow against its bounds, in msg/s. */
         FlowRate: {
@@ -7194,6 +7490,54 @@ export interface components {
          */
         GrowthEnum: "unknown" | "steady" | "growing" | "alarm";
         /**
+         * @description Who receives what from which group: receivers over groups, both ordered so that
+         *     those with the same groups stand together.
+         */
+        Heat: {
+            groups: components["schemas"]["HeatGroup"][];
+            rows: components["schemas"]["HeatRow"][];
+            /** @description By row and column: receivers that join, of several groups added. */
+            joined: number[][];
+            /** @description By row and column: what they asked for, msg/s. */
+            wanted_per_s: number[][];
+            /** @description By row and column: messages that they are handed and do not want, msg/s. */
+            unwanted_per_s: number[][];
+            /** @description By row and column: messages of streams that they drop whole, msg/s. */
+            dropped_per_s: number[][];
+        };
+        /** @description One column: a group, or several beside each other. */
+        HeatGroup: {
+            /** @description Of its groups. */
+            numbers: number[];
+            /** @description Streams in it that carry something. */
+            streams: number;
+            flows: number;
+            /**
+             * Format: double
+             * @description What it carries, msg/s.
+             */
+            rate_per_s: number;
+            /** @description Receivers that join it, of several groups added. */
+            users: number;
+            /**
+             * Format: double
+             * @description What reaches its receivers and they do not want, at both layers, msg/s.
+             */
+            unwanted_per_s: number;
+        };
+        /** @description One row: receivers beside each other. */
+        HeatRow: {
+            /** @description The name of its first receiver. */
+            first: string;
+            last: string;
+            users: number;
+            /**
+             * Format: double
+             * @description At both layers, of all of them, msg/s.
+             */
+            unwanted_per_s: number;
+        };
+        /**
          * @description - `create`: No object of the system had the name.
          *     - `update`: The object of the name differed.
          * @enum {string}
@@ -7440,6 +7784,367 @@ export interface components {
          * @enum {string}
          */
         LossReasonEnum: "broker_away" | "too_large" | "ingress_full" | "link_full" | "link_away" | "not_read" | "unreadable" | "unheard";
+        /** @description A map that can be chosen: more moves, less cost. */
+        MapPoint: {
+            /**
+             * Format: double
+             * @description What unwanted traffic costs all receivers, work/s.
+             */
+            cost: number;
+            /**
+             * Format: double
+             * @description Its part for packets of streams that they do not want, work/s.
+             */
+            transport_cost: number;
+            /**
+             * Format: double
+             * @description Its part for messages of wanted streams that they do not want, work/s.
+             */
+            messaging_cost: number;
+            /**
+             * Format: double
+             * @description Messages that receivers are handed and do not want, msg/s.
+             */
+            unwanted_per_s: number;
+            /**
+             * Format: double
+             * @description Messages in streams that receivers drop whole, packet by packet, msg/s.
+             */
+            dropped_per_s: number;
+            /** @description Flows that change their stream. */
+            moved: number;
+            /** @description Streams that change their group. */
+            moved_streams: number;
+            /** @description Flows that get a stream and had none. */
+            placed: number;
+            /** @description Flows that had a stream and nobody wants now. */
+            retired: number;
+            /**
+             * Format: double
+             * @description How long its moves take at the pace set, s.
+             */
+            duration_s: number;
+            /**
+             * Format: double
+             * @description When the work of moving is saved, s; null: it saves nothing.
+             */
+            pays_after_s: number | null;
+            /**
+             * Format: double
+             * @description Its part of what the cheapest of these maps saves; null: none saves anything.
+             */
+            gain_share: number | null;
+        };
+        /** @description What of a system would be mapped now. */
+        Mappable: {
+            /** @description Topics. */
+            flows: number;
+            /** @description Topics that somebody wants. */
+            wanted_flows: number;
+            /** @description Wanted topics that have a stream with a group. */
+            mapped_flows: number;
+            /** @description Subscribers. */
+            users: number;
+            /** @description Pairs of subscriber and wanted topic. */
+            interests: number;
+            streams: number;
+            groups: number;
+            pinned_flows: number;
+            pinned_streams: number;
+            /** @description Why nothing can be mapped, and what to do; empty where it can. */
+            because: string;
+        };
+        /** @description A map of a system's flows without what is compared with it. */
+        Mapping: {
+            /** Format: uuid */
+            readonly id: string;
+            /** @description Such as `M-3`. */
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            readonly method: string;
+            /** @description Whether the search came to its end. */
+            readonly complete: boolean;
+            /** Format: uuid */
+            readonly run: string;
+            readonly run_number: number;
+            /** @description Topics of the system. */
+            readonly flows: number;
+            /** @description Topics that somebody wants. */
+            readonly wanted_flows: number;
+            /** @description Subscribers. */
+            readonly users: number;
+            /** @description Pairs of subscriber and wanted topic. */
+            readonly interests: number;
+            /** @description Streams that there are. */
+            readonly streams: number;
+            /** @description Groups that there are. */
+            readonly groups: number;
+            /**
+             * Format: double
+             * @description What unwanted traffic costs all receivers, work/s.
+             */
+            readonly cost: number;
+            /**
+             * Format: double
+             * @description The same by the map that was in force, work/s; null: there was none.
+             */
+            readonly former_cost: number | null;
+            /**
+             * Format: double
+             * @description What a random map costs on average, work/s.
+             */
+            readonly random_cost: number;
+            /** @description Flows that change their stream. */
+            readonly moved: number;
+            /** @description Streams that change their group. */
+            readonly moved_streams: number;
+            /**
+             * Format: double
+             * @description Messages that receivers are handed and do not want, msg/s.
+             */
+            readonly unwanted_per_s: number;
+            readonly asked_by: string | null;
+            /** Format: uuid */
+            readonly asked_by_id: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly allowed_commands: components["schemas"]["RunCommandEnum"][];
+        };
+        /** @description A map with the maps to compare with, the curve of moves, and its pins. */
+        MappingDetail: {
+            /** Format: uuid */
+            readonly id: string;
+            /** @description Such as `M-3`. */
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            readonly method: string;
+            /** @description Whether the search came to its end. */
+            readonly complete: boolean;
+            /** Format: uuid */
+            readonly run: string;
+            readonly run_number: number;
+            /** @description Topics of the system. */
+            readonly flows: number;
+            /** @description Topics that somebody wants. */
+            readonly wanted_flows: number;
+            /** @description Subscribers. */
+            readonly users: number;
+            /** @description Pairs of subscriber and wanted topic. */
+            readonly interests: number;
+            /** @description Streams that there are. */
+            readonly streams: number;
+            /** @description Groups that there are. */
+            readonly groups: number;
+            /**
+             * Format: double
+             * @description What unwanted traffic costs all receivers, work/s.
+             */
+            readonly cost: number;
+            /**
+             * Format: double
+             * @description The same by the map that was in force, work/s; null: there was none.
+             */
+            readonly former_cost: number | null;
+            /**
+             * Format: double
+             * @description What a random map costs on average, work/s.
+             */
+            readonly random_cost: number;
+            /** @description Flows that change their stream. */
+            readonly moved: number;
+            /** @description Streams that change their group. */
+            readonly moved_streams: number;
+            /**
+             * Format: double
+             * @description Messages that receivers are handed and do not want, msg/s.
+             */
+            readonly unwanted_per_s: number;
+            readonly asked_by: string | null;
+            /** Format: uuid */
+            readonly asked_by_id: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly allowed_commands: components["schemas"]["RunCommandEnum"][];
+            readonly model_version: number;
+            readonly snapshot_hash: string;
+            readonly seed: number;
+            readonly parameters: {
+                [key: string]: unknown;
+            };
+            readonly note: string;
+            readonly outcome: components["schemas"]["MappingOutcome"];
+        };
+        /** @description A method with its parameters. */
+        MappingMethod: {
+            name: string;
+            /** @description Whether a request without a method gets this one. */
+            is_default: boolean;
+            title: string;
+            summary: string;
+            parameters: components["schemas"]["ParameterDescription"][];
+        };
+        MappingMethods: {
+            results: components["schemas"]["MappingMethod"][];
+        };
+        /** @description What a map comes to. */
+        MappingOutcome: {
+            weights: components["schemas"]["MappingWeights"];
+            /** @description Wanted flows that had no stream in the map that was in force. */
+            unmapped: number;
+            /** @description In this order: random, flat, in_force, proposed, anew; in_force and anew only where a map was in force. */
+            compared: components["schemas"]["ComparedMap"][];
+            /** @description Maps that can be chosen, by rising moves. Where a map was in force the first keeps it, but for flows without a stream and pins; else there is only the proposed one. */
+            points: components["schemas"]["MapPoint"][];
+            /** @description Which of `points` is proposed, from 0. */
+            proposed: number;
+            pins: components["schemas"]["MappingPin"][];
+        };
+        /** @description A pin, and what it costs by the proposed map. */
+        MappingPin: {
+            kind: components["schemas"]["MappingPinKindEnum"];
+            /** @description Of the topic, or of the stream. */
+            name: string;
+            /** @description The number of the stream, or of the group. */
+            to: number;
+            /**
+             * Format: double
+             * @description What the best move of it alone would save without the pin, work/s.
+             */
+            price: number;
+        };
+        /**
+         * @description - `flow`: A topic that stays in its stream.
+         *     - `stream`: A stream that stays in its group.
+         * @enum {string}
+         */
+        MappingPinKindEnum: "flow" | "stream";
+        /** @description Which system's flows to map, and how. */
+        MappingRequestRequest: {
+            /** Format: uuid */
+            system: string;
+            /**
+             * @description A name from /mapping-methods.
+             * @default joint
+             */
+            method: string;
+            /** @description As /mapping-methods describes them. */
+            parameters?: {
+                [key: string]: unknown;
+            };
+            /** @default 0 */
+            seed: number;
+            /**
+             * Format: double
+             * @description After this time the best map so far is the answer, s; null: no limit.
+             */
+            time_limit_s?: number | null;
+            /**
+             * @description Why.
+             * @default
+             */
+            note: string;
+        };
+        /** @description What receiving and moving costs in one system. */
+        MappingSettings: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            /**
+             * Format: double
+             * @description Work of a receiver per packet of a joined group.
+             */
+            transport?: number;
+            /**
+             * Format: double
+             * @description Work of a receiver per message of a wanted stream.
+             */
+            messaging?: number;
+            /**
+             * Format: double
+             * @description Messages in a packet, at least 1.
+             */
+            aggregation?: number;
+            /**
+             * Format: double
+             * @description Work of moving one flow to another stream, of all receivers.
+             */
+            flow_move_work?: number;
+            /**
+             * Format: double
+             * @description Work of moving one stream to another group, of all receivers.
+             */
+            stream_move_work?: number;
+            /**
+             * Format: double
+             * @description The time over which a move has to pay for itself, s.
+             */
+            horizon_s?: number;
+            /**
+             * Format: double
+             * @description Flows that are moved in a second when a plan is executed.
+             */
+            flows_per_s?: number;
+            readonly version: number;
+            /** Format: date-time */
+            readonly updated_at: string;
+            readonly allowed_commands: components["schemas"]["EditCommandEnum"][];
+        };
+        /** @description The settings that the map was computed with. */
+        MappingWeights: {
+            /**
+             * Format: double
+             * @description Work per packet.
+             */
+            transport: number;
+            /**
+             * Format: double
+             * @description Work per message.
+             */
+            messaging: number;
+            /**
+             * Format: double
+             * @description Messages in a packet.
+             */
+            aggregation: number;
+            /**
+             * Format: double
+             * @description What a moved flow was charged, work/s.
+             */
+            move_cost: number;
+            /**
+             * Format: double
+             * @description What a moved stream was charged, work/s.
+             */
+            stream_move_cost: number;
+            /**
+             * Format: double
+             * @description Work of moving one flow.
+             */
+            flow_move_work: number;
+            /**
+             * Format: double
+             * @description Work of moving one stream.
+             */
+            stream_move_work: number;
+            /**
+             * Format: double
+             * @description The time over which moves have to pay, s.
+             */
+            horizon_s: number;
+            /**
+             * Format: double
+             * @description Flows that are moved in a second.
+             */
+            flows_per_s: number;
+        };
         /**
          * @description - `cpu`: Processor time.
          *     - `storage`: Writing to storage.
@@ -8217,6 +8922,21 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["Fit"][];
         };
+        PaginatedFlowMoveList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["FlowMove"][];
+        };
         PaginatedFlowRateList: {
             /** @description Rows on all pages together. */
             count: number;
@@ -8261,6 +8981,36 @@ export interface components {
              */
             previous: string | null;
             results: components["schemas"]["Link"][];
+        };
+        PaginatedMappingList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["Mapping"][];
+        };
+        PaginatedMappingSettingsList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["MappingSettings"][];
         };
         PaginatedMemberList: {
             /** @description Rows on all pages together. */
@@ -8366,6 +9116,21 @@ export interface components {
              */
             previous: string | null;
             results: components["schemas"]["Publisher"][];
+        };
+        PaginatedReceiverList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["Receiver"][];
         };
         PaginatedResourceLoadList: {
             /** @description Rows on all pages together. */
@@ -8852,6 +9617,45 @@ export interface components {
             /** Format: double */
             latency_s?: number | null;
         };
+        /** @description What receiving and moving costs in one system. */
+        PatchedMappingSettingsRequest: {
+            /**
+             * Format: double
+             * @description Work of a receiver per packet of a joined group.
+             */
+            transport?: number;
+            /**
+             * Format: double
+             * @description Work of a receiver per message of a wanted stream.
+             */
+            messaging?: number;
+            /**
+             * Format: double
+             * @description Messages in a packet, at least 1.
+             */
+            aggregation?: number;
+            /**
+             * Format: double
+             * @description Work of moving one flow to another stream, of all receivers.
+             */
+            flow_move_work?: number;
+            /**
+             * Format: double
+             * @description Work of moving one stream to another group, of all receivers.
+             */
+            stream_move_work?: number;
+            /**
+             * Format: double
+             * @description The time over which a move has to pay for itself, s.
+             */
+            horizon_s?: number;
+            /**
+             * Format: double
+             * @description Flows that are moved in a second when a plan is executed.
+             */
+            flows_per_s?: number;
+            reason?: string;
+        };
         /** @description A tree of brokers. */
         PatchedOverlayRequest: {
             /**
@@ -9027,6 +9831,8 @@ export interface components {
             number?: number;
             /** Format: uuid */
             group?: string | null;
+            /** Format: uuid */
+            pinned_group?: string | null;
         };
         /** @description What of a study may change. */
         PatchedStudyChangeRequest: {
@@ -9095,6 +9901,8 @@ export interface components {
             batch?: number;
             /** Format: uuid */
             stream?: string | null;
+            /** Format: uuid */
+            pinned_stream?: string | null;
             node_costs?: components["schemas"]["TopicNodeCostRequest"][];
             link_costs?: components["schemas"]["TopicLinkCostRequest"][];
         };
@@ -10538,6 +11346,72 @@ export interface components {
              */
             rate_max_per_s: number;
         };
+        /** @description What one receiver gets by a map, and what it filters. */
+        Receiver: {
+            /** @description The subscriber's name. */
+            user: string;
+            /** @description Topics that it wants. */
+            flows: number;
+            /**
+             * Format: double
+             * @description What it asked for, msg/s.
+             */
+            wanted_per_s: number;
+            /** @description Streams that it takes. */
+            streams: number;
+            /** @description Groups that it joins. */
+            groups: number;
+            /**
+             * Format: double
+             * @description Messages that it is handed and does not want, msg/s.
+             */
+            unwanted_per_s: number;
+            /**
+             * Format: double
+             * @description Messages of streams that it drops whole, msg/s.
+             */
+            dropped_per_s: number;
+            /**
+             * Format: double
+             * @description What both cost it, work/s.
+             */
+            cost: number;
+        };
+        /** @description One receiver with the flows that it filters. */
+        ReceiverDetail: {
+            /** @description The subscriber's name. */
+            user: string;
+            /** @description Topics that it wants. */
+            flows: number;
+            /**
+             * Format: double
+             * @description What it asked for, msg/s.
+             */
+            wanted_per_s: number;
+            /** @description Streams that it takes. */
+            streams: number;
+            /** @description Groups that it joins. */
+            groups: number;
+            /**
+             * Format: double
+             * @description Messages that it is handed and does not want, msg/s.
+             */
+            unwanted_per_s: number;
+            /**
+             * Format: double
+             * @description Messages of streams that it drops whole, msg/s.
+             */
+            dropped_per_s: number;
+            /**
+             * Format: double
+             * @description What both cost it, work/s.
+             */
+            cost: number;
+            /** @description How many reach it. */
+            unwanted_flows: number;
+            /** @description The dearest of them, at most 50. */
+            dearest: components["schemas"]["UnwantedFlow"][];
+        };
         /** @description A recording of messages. */
         Recording: {
             name: string;
@@ -11006,11 +11880,12 @@ export interface components {
          *     - `allocation`: Rates and admitted consumers.
          *     - `overlay`: The overlay tree.
          *     - `placement`: Publishers over brokers.
+         *     - `mapping`: Flows in streams and groups.
          *     - `correlation`: Publishers that burst together.
          *     - `study`: What-if studies.
          * @enum {string}
          */
-        RunKindEnum: "calibration" | "allocation" | "overlay" | "placement" | "correlation" | "study";
+        RunKindEnum: "calibration" | "allocation" | "overlay" | "placement" | "mapping" | "correlation" | "study";
         /** @description The progress of a run; empty before its first report. */
         RunProgress: {
             iteration?: number;
@@ -11320,6 +12195,9 @@ export interface components {
             /** Format: uuid */
             group?: string | null;
             readonly group_name: string | null;
+            /** Format: uuid */
+            pinned_group?: string | null;
+            readonly pinned_group_name: string | null;
         };
         /** @description A stream with its topics. */
         StreamRequest: {
@@ -11335,6 +12213,8 @@ export interface components {
             number: number;
             /** Format: uuid */
             group?: string | null;
+            /** Format: uuid */
+            pinned_group?: string | null;
         };
         /** @description A study without its points. */
         Study: {
@@ -11885,6 +12765,9 @@ export interface components {
             /** Format: uuid */
             stream?: string | null;
             readonly stream_name: string | null;
+            /** Format: uuid */
+            pinned_stream?: string | null;
+            readonly pinned_stream_name: string | null;
             node_costs?: components["schemas"]["TopicNodeCost"][];
             link_costs?: components["schemas"]["TopicLinkCost"][];
             readonly class_count: number;
@@ -11975,6 +12858,8 @@ export interface components {
             batch?: number;
             /** Format: uuid */
             stream?: string | null;
+            /** Format: uuid */
+            pinned_stream?: string | null;
             node_costs?: components["schemas"]["TopicNodeCostRequest"][];
             link_costs?: components["schemas"]["TopicLinkCostRequest"][];
         };
@@ -12275,6 +13160,23 @@ export interface components {
          * @enum {string}
          */
         UnmanagedEnum: "refuse" | "report" | "allow";
+        /** @description A flow that reaches a receiver that does not want it, and why. */
+        UnwantedFlow: {
+            flow: string;
+            /** Format: double */
+            rate_per_s: number;
+            stream: number;
+            group: number;
+            /** @description Where it is filtered: with its whole stream at the transport, or by messages. */
+            layer: components["schemas"]["FilteringLayerEnum"];
+            /**
+             * Format: double
+             * @description What that costs the receiver, work/s.
+             */
+            cost: number;
+            /** @description The busiest flow that the receiver wants of that stream, or else of that group. */
+            because: string;
+        };
         /** @description A person with an account. */
         User: {
             /** Format: uuid */
@@ -17433,6 +18335,553 @@ export interface operations {
             };
         };
     };
+    mappable_retrieve: {
+        parameters: {
+            query: {
+                system: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Mappable"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mapping_methods_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MappingMethods"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mapping_settings_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description `updated_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description Of this system alone. */
+                system?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedMappingSettingsList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mapping_settings_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MappingSettings"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mapping_settings_partial_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedMappingSettingsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MappingSettings"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mappings_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                method?: string;
+                /** @description `created_at`, `number`, `cost`, `moved`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                run?: string;
+                /** @description Words; each must appear in one of `method`, `system.name`, `note`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                system?: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedMappingList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mappings_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "note": "Interests of the new season"
+                 *     }
+                 */
+                "application/json": components["schemas"]["MappingRequestRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000020",
+                     *       "number": 26,
+                     *       "kind": "allocation",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "system_name": "Trading floor",
+                     *       "state": "running",
+                     *       "method": "certified",
+                     *       "parameters": {},
+                     *       "seed": 0,
+                     *       "time_limit_s": 30,
+                     *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
+                     *       "model_version": 14,
+                     *       "result_hash": null,
+                     *       "kernel_version": "",
+                     *       "allocation": null,
+                     *       "study": null,
+                     *       "overlay_evaluation": null,
+                     *       "computed": null,
+                     *       "answer": null,
+                     *       "asked_by": "editor",
+                     *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
+                     *       "rerun_of": null,
+                     *       "rerun_of_name": null,
+                     *       "starts_from": null,
+                     *       "starts_from_name": null,
+                     *       "attempt": 1,
+                     *       "worker": "celery@worker-1",
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "started_at": "2026-03-02T08:00:00.140Z",
+                     *       "finished_at": null,
+                     *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
+                     *       "cancel_requested": false,
+                     *       "progress": {
+                     *         "iteration": 12,
+                     *         "utility": 1320911.4,
+                     *         "upper_bound": 1329014.2
+                     *       },
+                     *       "failure_code": "",
+                     *       "failure": "",
+                     *       "allowed_commands": [
+                     *         "cancel"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mappings_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MappingDetail"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mappings_heat_retrieve: {
+        parameters: {
+            query?: {
+                /** @description At most; 40 where left out. */
+                columns?: number;
+                /** @description Which map: `in_force`, or the place of one in `outcome.points`, from 0; left out: the proposed one. */
+                map?: string;
+                /** @description At most; 50 where left out. */
+                rows?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Heat"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mappings_moves_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description Which map: `in_force`, or the place of one in `outcome.points`, from 0; left out: the proposed one. */
+                map?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description Words; each must appear in one of `flow`. */
+                search?: string;
+            };
+            header?: never;
+            path: {
+                mapping_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedFlowMoveList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mappings_receivers_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description Which map: `in_force`, or the place of one in `outcome.points`, from 0; left out: the proposed one. */
+                map?: string;
+                /** @description `-cost` if absent. */
+                ordering?: "-cost" | "-dropped_per_s" | "-unwanted_per_s" | "-wanted_per_s" | "cost" | "user";
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description Words; each must appear in one of `user`. */
+                search?: string;
+            };
+            header?: never;
+            path: {
+                mapping_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedReceiverList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mappings_receivers_one_retrieve: {
+        parameters: {
+            query: {
+                /** @description Which map: `in_force`, or the place of one in `outcome.points`, from 0; left out: the proposed one. */
+                map?: string;
+                /** @description Its name. */
+                user: string;
+            };
+            header?: never;
+            path: {
+                mapping_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReceiverDetail"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     model_state_retrieve: {
         parameters: {
             query: {
@@ -21969,6 +23418,7 @@ export interface operations {
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
+                pinned?: boolean;
                 /** @description Words; each must appear in one of `name`. */
                 search?: string;
                 /** @description At this time or later. */
@@ -22285,6 +23735,7 @@ export interface operations {
                 name?: string;
                 /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
+                pinned?: boolean;
                 /** @description Words; each must appear in one of `name`. */
                 search?: string;
                 /** @description At this time or later. */
@@ -24329,6 +25780,7 @@ export interface operations {
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 pattern?: components["schemas"]["PatternEnum"];
+                pinned?: boolean;
                 /** @description Words; each must appear in one of `name`, `description`. */
                 search?: string;
                 /** @description At this time or later. */
@@ -24986,6 +26438,7 @@ export interface operations {
                 /** @description `name`, `pattern`, `delivery`, `rate_min_per_s`, `rate_max_per_s`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 pattern?: components["schemas"]["PatternEnum"];
+                pinned?: boolean;
                 /** @description Words; each must appear in one of `name`, `description`. */
                 search?: string;
                 /** @description At this time or later. */

@@ -1,0 +1,38 @@
+"""Say what the published API needs to know about maps of flows."""
+
+from apps.common.api.examples import SYSTEM, Example
+
+TAGS = {
+    "mappable": "What of a system would be mapped now.",
+    "mapping-methods": "Methods that map flows to streams and groups, with their parameters.",
+    "mapping-settings": "What receiving and moving costs in a system.",
+    "mappings": "Which stream carries which flow, in which group, and what receivers filter then.",
+}
+
+ENUM_NAMES = {
+    "ComparedMapEnum": "apps.mappings.api.serializers.COMPARED_MAPS",
+    "MappingPinKindEnum": "apps.mappings.api.serializers.PIN_KINDS",
+    "FilteringLayerEnum": "apps.mappings.api.serializers.LAYERS",
+}
+
+MEANINGS = {
+    "ComparedMapEnum": {
+        "random": "Every flow in any stream with the same chance: what it costs on average.",
+        "flat": "As many streams as groups, one in each: nothing is dropped by streams.",
+        "in_force": "The map that was in force, on today's interests and rates.",
+        "proposed": "The map that is proposed: what it moves pays within the horizon.",
+        "anew": "The cheapest map that was found, whatever it moves.",
+    },
+    "MappingPinKindEnum": {
+        "flow": "A topic that stays in its stream.",
+        "stream": "A stream that stays in its group.",
+    },
+    "FilteringLayerEnum": {
+        "transport": "The receiver drops its whole stream, packet by packet.",
+        "messaging": "The receiver takes its stream, and drops the message.",
+    },
+}
+
+REQUESTS: dict[str, Example] = {
+    "POST /mappings": {"system": SYSTEM, "note": "Interests of the new season"},
+}

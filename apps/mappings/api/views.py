@@ -1,0 +1,299 @@
+"""Map flows over the REST API, and read what maps cost whom."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
+
+from django.shortcuts import get_object_or_404
+from django_filters import rest_framework as filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.api.permissions import actor_of
+from apps.accounts.domain.roles import Permission
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.forms import parameter, refuse_unknown
+from apps.common.api.pagination import PlacePages, list_parameters
+from apps.common.api.preconditions import once
+from apps.mappings.api.serializers import (
+    FlowMoveSerializer,
+    HeatSerializer,
+    MappableSerializer,
+    MappingDetailSerializer,
+    MappingMethodSerializer,
+    MappingRequestSerializer,
+    MappingSerializer,
+    MappingSettingsSerializer,
+    ReceiverDetailSerializer,
+    ReceiverSerializer,
+)
+from apps.mappings.models import Mapping, MappingSettings
+from apps.mappings.selectors.maps import MapOf, map_of
+from apps.mappings.selectors.problem import mappable
+from apps.mappings.selectors.settings import settings_of
+from apps.mappings.services import mapping_request
+from apps.mappings.services.settings import settings_update
+from apps.runs.api.views import RunSerializer, accepted
+from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, SystemReference
+from apps.systems.api.settings import SettingsViewSet
+from apps.systems.models import System
+from weir.clustering import DEFAULT as DEFAULT_METHOD
+from weir.clustering import clusterers
+from weir.plugins import describe
+
+MAP = OpenApiParameter(
+    "map",
+    OpenApiTypes.STR,
+    description="Which map: `in_force`, or the place of one in `outcome.points`, from 0; left "
+    "out: the proposed one.",
+)
+MOST_ROWS, MOST_COLUMNS = 200, 200
+ROWS, COLUMNS = 50, 40
+RECEIVER_ORDERS = ["-cost", "cost", "-unwanted_per_s", "-dropped_per_s", "-wanted_per_s", "user"]
+
+
+class MappingFilter(CreatedFilter):
+    """Filter maps by system, run and method."""
+
+    system = filters.UUIDFilter(field_name="system__public_id")
+    run = filters.UUIDFilter(field_name="run__public_id")
+
+    class Meta:
+        model = Mapping
+        fields = ["method"]
+
+
+class MappingViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Mapping]
+):
+    """List maps of flows to streams and groups that runs have computed."""
+
+    queryset = Mapping.objects.select_related(
+        "system", "run__snapshot", "run__asked_by", "run__system"
+    ).defer("run__snapshot__payload", "outcome")
+    serializer_class = MappingSerializer
+    filterset_class = MappingFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["method", "system__name", "note"]
+    ordering_fields = ["created_at", "number", "cost", "moved"]
+    ordering = ["-id"]
+    needs = {"create": Permission.START_RUN}
+    refuses = {"create": (409, 422), "heat": (409,)}
+
+    def get_serializer_class(self) -> Any:
+        return MappingDetailSerializer if self.action == "retrieve" else MappingSerializer
+
+    @extend_schema(
+        request=MappingRequestSerializer,
+        responses={202: RunSerializer},
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    def create(self, request: Request) -> Response:
+        """Map the flows of a system: freeze who wants what, and open a run on it.
+
+        Streams, groups, pins and the map in force are those of the catalogue.
+        """
+
+        def start() -> Response:
+            form = MappingRequestSerializer(data=request.data)
+            form.is_valid(raise_exception=True)
+            return accepted(
+                mapping_request(actor=actor_of(request), **form.validated_data), request
+            )
+
+        return once(request, start)
+
+    @extend_schema(
+        responses=HeatSerializer,
+        parameters=[
+            MAP,
+            OpenApiParameter(
+                "rows", OpenApiTypes.INT, description=f"At most; {ROWS} where left out."
+            ),
+            OpenApiParameter(
+                "columns", OpenApiTypes.INT, description=f"At most; {COLUMNS} where left out."
+            ),
+        ],
+    )
+    @action(detail=True, methods=["get"])
+    def heat(self, request: Request, id: str) -> Response:
+        """Return receivers over groups, with what each gets and did not ask for."""
+        refuse_unknown(
+            request.query_params, {"map", "rows", "columns", "format"}, "query parameter"
+        )
+        most = (("rows", ROWS, MOST_ROWS), ("columns", COLUMNS, MOST_COLUMNS))
+        sizes = {
+            name: parameter(request, name, serializers.IntegerField(min_value=1, max_value=largest))
+            or usual
+            for name, usual, largest in most
+        }
+        chosen = chosen_map(request, self.get_object())
+        return Response(HeatSerializer(chosen.heat(**sizes)).data)
+
+
+def chosen_map(request: Request, mapping: Mapping) -> MapOf:
+    """Return the map that the query names. Raises ValidationError."""
+    name = request.query_params.get("map") or ""
+    try:
+        return map_of(mapping, name)
+    except LookupError as error:
+        raise serializers.ValidationError({"map": str(error)}) from error
+
+
+class RowsOfMap(viewsets.GenericViewSet[Any]):
+    """Rows of one map, computed from what was frozen and answered."""
+
+    queryset = Mapping.objects.select_related("run__snapshot", "run__result")
+    pagination_class = PlacePages
+    filter_backends = [NameSearch]
+    query_parameters: ClassVar = ["map"]
+
+    def chosen(self, request: Request, mapping_id: str) -> MapOf:
+        return chosen_map(request, get_object_or_404(self.queryset, public_id=mapping_id))
+
+    def page(self, rows: Sequence[Any]) -> Response:
+        """Return the page of these rows that the query names."""
+        shown: Any = self.paginate_queryset(cast("Any", rows))
+        return self.get_paginated_response(self.get_serializer(shown, many=True).data)
+
+
+class ReceiverViewSet(RowsOfMap):
+    """List what each receiver gets by a map, and what it filters."""
+
+    serializer_class = ReceiverSerializer
+    search_fields = ["user"]
+    query_parameters: ClassVar = ["map", "ordering"]
+
+    @extend_schema(
+        parameters=[
+            MAP,
+            OpenApiParameter(
+                "ordering", OpenApiTypes.STR, enum=RECEIVER_ORDERS, description="`-cost` if absent."
+            ),
+        ]
+    )
+    def list(self, request: Request, mapping_id: str) -> Response:
+        """List receivers, those that filter most first, or by another order."""
+        order = parameter(request, "ordering", serializers.ChoiceField(choices=RECEIVER_ORDERS))
+        search = request.query_params.get("search", "")
+        return self.page(self.chosen(request, mapping_id).receivers(order or "-cost", search))
+
+    @extend_schema(
+        responses=ReceiverDetailSerializer,
+        parameters=[
+            MAP,
+            OpenApiParameter("user", OpenApiTypes.STR, required=True, description="Its name."),
+        ],
+    )
+    @action(detail=False, methods=["get"])
+    def one(self, request: Request, mapping_id: str) -> Response:
+        """Return one receiver with the flows that it filters, the dearest first, and why they reach
+        it."""
+        refuse_unknown(request.query_params, {"map", "user", "format"}, "query parameter")
+        name = parameter(request, "user", serializers.CharField()) or ""
+        try:
+            row = self.chosen(request, mapping_id).receiver(name)
+        except LookupError as error:
+            raise serializers.ValidationError({"user": str(error)}) from error
+        return Response(ReceiverDetailSerializer(row).data)
+
+
+class FlowMoveViewSet(RowsOfMap):
+    """List the flows that change their stream or group, get one, or lose it."""
+
+    serializer_class = FlowMoveSerializer
+    search_fields = ["flow"]
+
+    @extend_schema(parameters=[MAP])
+    def list(self, request: Request, mapping_id: str) -> Response:
+        """List them, the busiest first; none where no map was in force."""
+        search = request.query_params.get("search", "")
+        return self.page(self.chosen(request, mapping_id).moves(search))
+
+
+class MappingMethodsView(APIView):
+    """List the methods that this installation knows."""
+
+    @extend_schema(
+        operation_id="mapping_methods_list",
+        responses=inline_serializer(
+            "MappingMethods", {"results": MappingMethodSerializer(many=True)}
+        ),
+    )
+    def get(self, request: Request) -> Response:
+        """Return every method of mapping with the description of its parameters."""
+        methods = [
+            {
+                "name": name,
+                "is_default": name == DEFAULT_METHOD,
+                "title": method.TITLE,
+                "summary": method.SUMMARY,
+                "parameters": describe(method.Params),
+            }
+            for name, method in sorted(clusterers().items())
+        ]
+        return Response({"results": methods})
+
+
+class MappableView(APIView):
+    """Say what of a system would be mapped now."""
+
+    @extend_schema(
+        operation_id="mappable_retrieve",
+        responses=MappableSerializer,
+        parameters=[OpenApiParameter("system", OpenApiTypes.UUID, required=True)],
+    )
+    def get(self, request: Request) -> Response:
+        """Return how much a system has to map, and why it cannot be mapped."""
+        refuse_unknown(request.query_params, {"system", "format"}, "query parameter")
+        system = parameter(request, "system", SystemReference())
+        if system is None:
+            raise serializers.ValidationError({"system": "Name a system by its id."})
+        return Response(MappableSerializer(mappable(system)).data)
+
+
+class MappingSettingsViewSet(SettingsViewSet[MappingSettings]):
+    """Manage one row of settings per system: the defaults until somebody changes them."""
+
+    queryset = MappingSettings.objects.select_related("system")
+    serializer_class = MappingSettingsSerializer
+    needs = {"partial_update": Permission.EDIT_MODEL}
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("system", OpenApiTypes.UUID, description="Of this system alone.")
+        ]
+    )
+    def list(self, request: Request) -> Response:
+        """List settings that were changed; with `system` exactly that system's, the defaults,
+        too."""
+        refuse_unknown(request.query_params, list_parameters(self), "query parameter")
+        system_id = parameter(request, "system", serializers.UUIDField())
+        if system_id:
+            row = settings_of(get_object_or_404(System, public_id=system_id))
+            one = {"count": 1, "next": None, "previous": None}
+            return Response({**one, "results": [self.get_serializer(row).data]})
+        page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    def get_object(self) -> MappingSettings:
+        """Return a row, or the defaults of the system whose id stands in for one that nobody
+        made."""
+        row = self.get_queryset().filter(public_id=self.kwargs["id"]).first()
+        return row or settings_of(get_object_or_404(System, public_id=self.kwargs["id"]))
+
+    def retrieve(self, request: Request, id: str) -> Response:
+        """Return one row with its ETag."""
+        return self.answer(self.get_object())
+
+    @extend_schema(parameters=[IF_MATCH])
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Change the given members of the settings."""
+        return self.edit(request, lambda row, **change: settings_update(settings=row, **change))
