@@ -1,7 +1,8 @@
-"""Load people, three systems and a first run of each: `manage.py load_demo`; safe to repeat."""
+"""Load people, four systems and a first run of each: `manage.py load_demo`; safe to repeat."""
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
 from apps.accounts.services import user_create
 from apps.allocations.services import allocation_request
-from apps.demo.services import base_workload, harbour, meridian
+from apps.demo.services import base_workload, harbour, meridian, quarry
 from apps.demo.services.traffic import traffic_of
+from apps.mappings.services import mapping_request
+from apps.runs.models import Run
 from apps.systems.models import System
 
 PASSWORD = "weir-demo"
@@ -24,6 +27,13 @@ PEOPLE: dict[str, tuple[str, str, list[Role]]] = {
     "approver": ("Aiko", "Mori", [Role.VIEWER, Role.APPROVER]),
     "operator": ("Omar", "Haddad", [Role.VIEWER, Role.OPERATOR]),
 }
+DEMOS: tuple[tuple[Any, Callable[..., Run]], ...] = (
+    (base_workload, allocation_request),
+    (meridian, allocation_request),
+    (harbour, allocation_request),
+    (quarry, mapping_request),
+)
+"""Each system with what its first run computes."""
 
 
 class Command(BaseCommand):
@@ -50,13 +60,13 @@ class Command(BaseCommand):
                     last_name=last,
                 )
         asker = User.objects.get(username="demo")
-        for demo in (base_workload, meridian, harbour):
+        for demo, request in DEMOS:
             if System.objects.filter(name=demo.NAME).exists():
                 continue
             # Load all or nothing: half a system would count as loaded the next time.
             with transaction.atomic():
                 system = demo.load()
-                run = allocation_request(system=system, actor=asker)
+                run = request(system=system, actor=asker)
             self.stdout.write(f"loaded {system}, started {run}")
         if options["traffic"]:
             self._write_traffic(options["traffic"])
