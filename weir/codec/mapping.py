@@ -5,17 +5,18 @@
      "costs": {"transport": 1.0, "messaging": 1.0, "aggregation": 8.0},
      "pins": {"flow_to_stream": {"t1": 0}, "stream_to_group": {"0": 3}},
      "previous": {"stream_of": {"t1": 0}, "group_of": {"0": 3}},
-     "move_cost": 0.0, "stream_move_cost": 0.0}
+     "move_cost": 0.0, "stream_move_cost": 0.0,
+     "moving": {"flow_work": 0.0, "stream_work": 0.0, "horizon_s": 3600.0, "flows_per_s": 40.0}}
 
-`pins` and either of its members, `previous`, `move_cost` (0) and `stream_move_cost` (as much as
-`move_cost`) may be left out. `previous` is a former result: the rest of its members is not read,
-and what it names that is no longer there counts as not mapped before.
+`pins` and either of its members, `previous`, `move_cost` (0), `stream_move_cost` (as much as
+`move_cost`) and `moving` may be left out. `previous` is a former result: the rest of its members is
+not read, and what it names that is no longer there counts as not mapped before.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from weir.model.mapping import (
     FormerMap,
     Interests,
     MappingProblem,
+    Moving,
     Weights,
 )
 from weir.reading import (
@@ -80,7 +82,7 @@ def mapping_from_dict(obj: object) -> MappingProblem:
         obj,
         "",
         ("flows", "users", "max_streams", "max_groups", "costs"),
-        ("pins", "previous", "move_cost", "stream_move_cost"),
+        ("pins", "previous", "move_cost", "stream_move_cost", "moving"),
     )
     flows, rates_per_s = _flows(top["flows"])
     place = {name: at for at, name in enumerate(flows)}
@@ -104,6 +106,7 @@ def mapping_from_dict(obj: object) -> MappingProblem:
         else None,
         move_cost=move_cost,
         stream_move_cost=amount(top.get("stream_move_cost", move_cost), "stream_move_cost"),
+        moving=_moving(top["moving"]) if "moving" in top else None,
     )
 
 
@@ -139,6 +142,8 @@ def mapping_bytes(problem: MappingProblem) -> bytes:
             "stream_of": _streams_by_flow(flows, former.stream_of),
             "group_of": _groups_by_stream(former.group_of),
         }
+    if problem.moving is not None:
+        plain["moving"] = asdict(problem.moving)
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -287,6 +292,15 @@ def _weights(obj: object) -> Weights:
         messaging=amount(given["messaging"], "costs.messaging"),
         aggregation=aggregation,
     )
+
+
+def _moving(obj: object) -> Moving:
+    given = members(obj, "moving", ("flow_work", "stream_work", "horizon_s", "flows_per_s"))
+    read = {name: amount(value, f"moving.{name}") for name, value in given.items()}
+    for name in ("horizon_s", "flows_per_s"):
+        if not read[name]:
+            raise InvalidProblem(f"moving.{name}", "must be more than 0")
+    return Moving(**read)
 
 
 def _flows(obj: object) -> tuple[tuple[str, ...], NDArray[np.float64]]:
