@@ -8,7 +8,7 @@ from apps.common.computing import params_of
 from apps.mappings.domain.sentences import mapping_sentence
 from apps.mappings.models import Mapping
 from apps.mappings.selectors.problem import mapping_problem
-from apps.mappings.services.store import checked, store_row
+from apps.mappings.services.store import store_row
 from apps.runs.models import Run
 from apps.runs.selectors import Again, Answer, Computation, Question
 from apps.systems.models import System
@@ -56,13 +56,12 @@ def store(run: Run, row: None, answer: bytes) -> Answer:
     """Check that the answer belongs to the run's snapshot; store the map."""
     plain = json.loads(answer)
     problem = mapping_from_json(bytes(run.snapshot.payload))
-    choices = checked(run, problem, plain)
     total = run.progress.get("total", 1)
     return Answer(
         payload=answer,
         kernel_version=__version__,
         progress={"done": total, "total": total},
-        row=store_row(run, problem, plain, choices),
+        row=store_row(run, problem, plain),
     )
 
 

@@ -5,18 +5,24 @@ The maps themselves stay in the result of the run: a row has their figures alone
 
 import math
 from collections.abc import Mapping as Members
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apps.catalog.models import Stream
 from apps.mappings.models import Mapping
 from apps.runs.models import Run
 from apps.runs.selectors import run_note
 from apps.runs.services.computations import next_number
-from weir.clustering.answer import fault_of
-from weir.clustering.cost import filtering_cost, moved, moved_streams, random_cost
+from weir.clustering.answer import costs_to_dict, fault_of
+from weir.clustering.cost import (
+    filtering_cost,
+    map_in_force,
+    moved,
+    moved_streams,
+    random_filtering,
+)
 from weir.codec.mapping import Choices, choices_from_answer
 from weir.errors import InvalidProblem
 from weir.model.mapping import NOWHERE, FlowMap, MappingProblem, Moving
@@ -28,9 +34,9 @@ MOST_PINS = 1000
 """The dearest pins that a row has."""
 
 
-def checked(run: Run, problem: MappingProblem, plain: Members[str, Any]) -> Choices:
-    """Return the maps of an answer, each of which keeps limits and pins and costs what the answer
-    says. Raises ValueError where the answer is to another question."""
+def _checked(run: Run, problem: MappingProblem, plain: Members[str, Any]) -> Choices:
+    """Return the maps of an answer, each of which keeps limits and pins. Raises ValueError where
+    the answer is to another question."""
     try:
         choices = choices_from_answer(problem, plain)
     except InvalidProblem as error:
@@ -39,32 +45,30 @@ def checked(run: Run, problem: MappingProblem, plain: Members[str, Any]) -> Choi
         if fault := fault_of(problem, each):
             raise ValueError(f"{run}: answer does not hold: {fault}")
     own = choices.maps[choices.proposed]
-    mapped = int(np.count_nonzero(own.stream_of != NOWHERE))
-    used = int(np.count_nonzero(own.group_of != NOWHERE))
-    if (len(plain["stream_of"]), len(plain["group_of"])) != (mapped, used):
-        raise ValueError(f"{run}: answer maps flows that nobody wants, or streams without a flow")
     counts = (moved(problem, own), moved_streams(problem, own))
     if (plain["moved"], plain["moved_streams"]) != counts:
         raise ValueError(f"{run}: answer moves {plain['moved']} flows, its map {counts[0]}")
-    if plain["random_cost"] != random_cost(problem):
+    if plain["random"] != costs_to_dict(random_filtering(problem)):
         raise ValueError(f"{run}: answer has another cost of a random map than its snapshot")
-    _check_costs(run, problem, plain, choices)
     _check_pins(run, problem, plain)
     return choices
 
 
-def _check_costs(
+def _checked_costs(
     run: Run, problem: MappingProblem, plain: Members[str, Any], choices: Choices
-) -> None:
-    """Raise ValueError unless each map costs exactly what the answer says of one of its maps, and
-    the method's own what it says of that."""
-    said = {tuple(point[name] for name in COSTS) for point in (plain, *plain.get("curve", ()))}
+) -> list[dict[str, float]]:
+    """Return the exact costs of each map. Raises ValueError unless the answer says the same: of its
+    own map, and of the curve's."""
+    stated = {tuple(point[name] for name in COSTS) for point in plain.get("curve", ())}
+    own = tuple(plain[name] for name in COSTS)
+    every = []
     for at, each in enumerate(choices.maps):
-        cost = filtering_cost(problem, each.stream_of, each.group_of)
-        exact = (cost.total, cost.transport, cost.messaging)
-        own = at == choices.proposed
-        if exact != tuple(plain[name] for name in COSTS) if own else exact not in said:
-            raise ValueError(f"{run}: a map of the answer costs {exact[0]} work/s, not as it says")
+        costs = costs_of(problem, each)
+        exact = tuple(costs[name] for name in COSTS)
+        if exact != own if at == choices.proposed else exact not in stated:
+            raise ValueError(f"{run}: a map of the answer costs {exact[0]} work/s, not as stated")
+        every.append(costs)
+    return every
 
 
 def _check_pins(run: Run, problem: MappingProblem, plain: Members[str, Any]) -> None:
@@ -76,12 +80,13 @@ def _check_pins(run: Run, problem: MappingProblem, plain: Members[str, Any]) -> 
         raise ValueError(f"{run}: answer has prices of other pins than its snapshot")
 
 
-def store_row(
-    run: Run, problem: MappingProblem, plain: Members[str, Any], choices: Choices
-) -> Mapping:
-    """Store the figures of an answer that was checked."""
+def store_row(run: Run, problem: MappingProblem, plain: Members[str, Any]) -> Mapping:
+    """Check the answer, and store what it comes to. Raises ValueError where it is to another
+    question, breaks a limit or a pin, or costs something else than it says."""
     assert run.system is not None
-    outcome = outcome_of(run, problem, plain, choices)
+    choices = _checked(run, problem, plain)
+    costs = _checked_costs(run, problem, plain, choices)
+    outcome = _outcome(run, problem, plain, choices, costs)
     compared = {each["map"]: each for each in outcome["compared"]}
     proposed = outcome["points"][choices.proposed]
     audiences = problem.interests.audiences
@@ -109,16 +114,23 @@ def store_row(
     )
 
 
-def outcome_of(
-    run: Run, problem: MappingProblem, plain: Members[str, Any], choices: Choices
+def _outcome(
+    run: Run,
+    problem: MappingProblem,
+    plain: Members[str, Any],
+    choices: Choices,
+    costs: Sequence[Members[str, float]],
 ) -> dict[str, Any]:
     """Return what the maps of an answer come to, as `MappingOutcomeSerializer` describes it."""
     moving, weights = problem.moving, problem.weights
     if moving is None:
         raise ValueError(f"{run}: its snapshot does not say what moving takes")
-    former = problem.former
-    in_force = None if former is None else figures(problem, former.stream_of, former.group_of)
-    points = _points(problem, moving, choices, in_force)
+    former = map_in_force(problem)
+    in_force = None if former is None else costs_of(problem, former)
+    # Flows that have no stream yet, and pins, must move whatever is chosen: of a curve its first
+    # map is what moves are compared with.
+    base = costs[0] if "curve" in plain else in_force
+    points = _points(problem, moving, choices, costs, base)
     compared = {name: {each: plain[name][each] for each in FIGURES} for name in ("random", "flat")}
     proposed = {name: points[choices.proposed][name] for name in FIGURES}
     if in_force is None:
@@ -147,40 +159,27 @@ def outcome_of(
     }
 
 
-def figures(
-    problem: MappingProblem, stream_of: NDArray[np.int64], group_of: NDArray[np.int64]
-) -> dict[str, float]:
+def costs_of(problem: MappingProblem, flow_map: FlowMap) -> dict[str, float]:
     """Return what a map costs, by layer, and how much unwanted traffic there is at each."""
-    cost = filtering_cost(problem, stream_of, group_of)
-    return {
-        "cost": cost.total,
-        "transport_cost": cost.transport,
-        "messaging_cost": cost.messaging,
-        "unwanted_per_s": cost.unwanted_per_s,
-        "dropped_per_s": cost.dropped_per_s,
-    }
+    return costs_to_dict(filtering_cost(problem, flow_map.stream_of, flow_map.group_of))
 
 
 def _points(
     problem: MappingProblem,
     moving: Moving,
     choices: Choices,
-    in_force: Members[str, float] | None,
+    costs: Sequence[Members[str, float]],
+    base: Members[str, float] | None,
 ) -> list[dict[str, Any]]:
-    """Return the figures of each map that can be chosen.
-
-    What moves save is counted from the first map where there are several: flows that have no stream
-    yet, and pins, must move whatever is chosen.
-    """
-    costs = [figures(problem, each.stream_of, each.group_of) for each in choices.maps]
+    """Return the figures of each map that can be chosen; what it saves is counted from `base`."""
     first = costs[0]["cost"]
     least = min(each["cost"] for each in costs)
-    base = first if len(costs) > 1 or in_force is None else in_force["cost"]
     placed, retired = _placed_and_retired(problem)
     points: list[dict[str, Any]] = []
     for each, cost in zip(choices.maps, costs, strict=True):
         flows, streams = moved(problem, each), moved_streams(problem, each)
         work = flows * moving.flow_work + streams * moving.stream_work
+        saving = 0.0 if base is None else base["cost"] - cost["cost"]
         points.append(
             {
                 **cost,
@@ -189,7 +188,7 @@ def _points(
                 "placed": placed,
                 "retired": retired,
                 "duration_s": (flows + placed) / moving.flows_per_s,
-                "pays_after_s": _ratio(work, base - cost["cost"]),
+                "pays_after_s": _ratio(work, saving),
                 "gain_share": _ratio(first - cost["cost"], first - least),
             }
         )
@@ -211,9 +210,7 @@ def _ratio(part: float, whole: float) -> float | None:
     return ratio if math.isfinite(ratio) else None
 
 
-def _pins(
-    run: Run, problem: MappingProblem, plain: Members[str, Any]
-) -> list[dict[str, Any]]:
+def _pins(run: Run, problem: MappingProblem, plain: Members[str, Any]) -> list[dict[str, Any]]:
     """Return the dearest pins with their prices, the dearest first."""
     place = {name: at for at, name in enumerate(problem.flows)}
     prices = plain["pin_prices"]
