@@ -75,6 +75,7 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
         "Parts of the bucket are enforced; counting would lift them.",
     ),
     "not_carried": (409, "Agents do not carry the topic yet; bring the model into force first."),
+    "nothing_to_map": (409, "The system lacks what a mapping needs, as the detail says."),
     "nothing_to_place": (409, "Topic or brokers lack what a placement needs, as the detail says."),
     "nothing_to_start": (409, "All of it is computed, or being computed."),
     "nothing_to_compare": (404, "There is no earlier allocation."),

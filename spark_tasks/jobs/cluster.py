@@ -46,6 +46,7 @@ CHOICES = StructType(
         StructField("charged", DoubleType()),
         StructField("complete", BooleanType()),
         StructField("payload", BinaryType()),
+        StructField("compared", BinaryType()),
         StructField("error", StringType()),
     ]
 )
@@ -61,16 +62,17 @@ def direct(spark: Any, payload: bytes, input_uri: str, order: JobOrder) -> bytes
     with Reporter(order.progress_url, order.progress_token) as reporter:
         limit = _Limit(reporter, order.time_limit_s)
         call = _call(order, limit, reporter)
+        compared = answer.compared_costs(problem, call)
         choice = joint.cheapest(
             problem,
             params,
             range(params.restarts),
             seed=call.seed,
             stop=call.stop,
-            report=call.report,
+            report=answer.searching(call).report,
             workers=SparkWorkers(spark, input_uri, order, limit),
         )
-        return answer.written(problem, choice.flow_map, params, call)
+        return answer.written(problem, choice.flow_map, params, call, compared)
 
 
 def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
@@ -105,19 +107,24 @@ def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
 def search(payload: bytes, order: JobOrder, number: int, waves: int) -> dict[str, Any]:
     """Return the map of the search with this number, and its cost; or why it was refused.
 
-    A core does `waves` of them in turn, so each has that part of the time limit.
+    A core does `waves` of them in turn, so each has that part of the time limit. The first search
+    also says what other maps cost, where that was asked for; `cheapest_of` puts it to the answer.
     """
-    row = {"number": number, "charged": 0.0, "complete": False, "payload": None, "error": None}
+    row: dict[str, Any] = {"number": number, "charged": 0.0, "complete": False}
+    row |= dict.fromkeys(("payload", "compared", "error"))
     with Reporter(order.progress_url, order.progress_token) as reporter:
         limit_s = None if order.time_limit_s is None else order.time_limit_s / waves
         call = _call(order, _Limit(reporter, limit_s), reporter)
         try:
             problem = mapping_from_json(payload)
             params = from_dict(joint.Params, order.parameters)
+            if number == 0:
+                row["compared"] = json.dumps(answer.compared_costs(problem, call)).encode()
+            report = answer.searching(call).report
             choice = joint.cheapest(
-                problem, params, [number], seed=call.seed, stop=call.stop, report=call.report
+                problem, params, [number], seed=call.seed, stop=call.stop, report=report
             )
-            packed = answer.written(problem, choice.flow_map, params, call)
+            packed = answer.written(problem, choice.flow_map, params, call, {})
         except WeirError as error:
             return {**row, "error": str(error)}
     complete = choice.flow_map.complete
@@ -125,13 +132,15 @@ def search(payload: bytes, order: JobOrder, number: int, waves: int) -> dict[str
 
 
 def cheapest_of(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return the answer with the cheapest map, of equal ones the first; or the refusal.
+    """Return the answer with the cheapest map, of equal ones the first, and with what the first
+    search compared; or the refusal.
 
     Of all rows, one at least, only the best so far is kept.
     """
     best: dict[str, Any] | None = None
     refusal: str | None = None
     complete = True
+    more: dict[str, Any] = {}
     for row in rows:
         error = row["error"]
         if error is not None:
@@ -139,6 +148,8 @@ def cheapest_of(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
             refusal = error if refusal is None else min(refusal, error)
             continue
         complete = complete and bool(row["complete"])
+        if row["compared"] is not None:
+            more |= json.loads(bytes(row["compared"]))
         if best is None or _rank(row) < _rank(best):
             best = row
     if refusal is not None:
@@ -146,7 +157,9 @@ def cheapest_of(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     assert best is not None
     packed = bytes(best["payload"])
     if best["complete"] and not complete:
-        packed = json.dumps({**json.loads(packed), "status": STOPPED}, sort_keys=True).encode()
+        more["status"] = STOPPED
+    if more:
+        packed = json.dumps({**json.loads(packed), **more}, sort_keys=True).encode()
     return {"payload": packed, "error": None}
 
 
@@ -173,10 +186,7 @@ class SparkWorkers:
         def work(task: int, values: list[Any]) -> Iterator[tuple[int, Improved]]:
             with Reporter(order.progress_url, order.progress_token) as reporter:
                 limit = _Limit(reporter, limit_s)
-
-                def report(progress: Any) -> None:
-                    reporter.offer(dict(progress))
-
+                report = answer.searching(_call(order, limit, reporter)).report
                 # The other tasks are about as far as this one.
                 here = Watch(stop=limit.is_over, report=report, begin=begin, end=end)
                 round_ = pickle.loads(sent)

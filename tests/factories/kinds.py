@@ -149,6 +149,7 @@ KINDS = (
         references={
             "source": "broker",
             "stream": "stream",
+            "pinned_stream": "stream",
             "node_costs.broker": "broker",
             "link_costs.link": "link",
         },
@@ -197,7 +198,7 @@ KINDS = (
         model=Stream,
         body=lambda w: {"number": 1, "group": w.reference("group")},
         edit={"number": 900},
-        references={"group": "group"},
+        references={"group": "group", "pinned_group": "group"},
     ),
     Kind(path="groups", model=Group, body=lambda w: {"number": 1}, edit={"number": 900}),
     Kind(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weir.clustering import DEFAULT, clusterer, joint
-from weir.clustering._improve import Watch
+from weir.clustering import DEFAULT, clusterer, flat, joint
+from weir.clustering._improve import COUNTED, Watch
 from weir.clustering.adaptive import curve
+from weir.clustering.cost import filtering_cost, random_filtering
 from weir.codec.mapping import curve_to_list, mapping_from_json, mapping_result_to_dict
 from weir.errors import InvalidProblem, WeirError
 from weir.model.mapping import NOWHERE
@@ -17,42 +19,112 @@ from weir.plugins import from_dict
 from weir.reading import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
     from weir.clustering.adaptive import Curve
+    from weir.clustering.cost import FilteringCost
     from weir.kernel import Call
     from weir.model.mapping import FlowMap, MappingProblem
+
+
+COMPARED_UNTIL, CURVE_FROM = 0.05, 0.5
+"""How much of the work maps to compare with are thought to be, and where a curve begins."""
+
+
+FLAT_WORK = 20_000_000_000
+"""Comparisons of a flow's users with groups for the flat map: of more, it takes some minutes."""
 
 
 def answer(payload: bytes, call: Call) -> bytes:
     """The map of `call.method`, the best so far once `call.stop` says so.
 
-    With `call.inputs["curve"]` its member `curve` is what fewer and more moves would cost.
-    Raises WeirError for a bad problem, and for a method whose map does not hold.
+    With `call.inputs["curve"]` its member `curve` is what fewer and more moves would cost. With
+    `call.inputs["compare"]` its members `flat` and `random` are what other maps would cost.
     """
     return answer_of(mapping_from_json(payload), call)
 
 
 def answer_of(problem: MappingProblem, call: Call) -> bytes:
-    """The same for a problem that was read already."""
+    """The same for a problem that was read already. Raises WeirError for a bad problem, and for a
+    method whose map does not hold."""
     chosen = clusterer(call.method or DEFAULT)
     params = from_dict(chosen.Params, call.parameters)
-    report = _of_the_first_half(call) if call.inputs.get("curve") else call.report
+    search = searching(call)
     try:
-        flow_map = chosen.cluster(problem, params, seed=call.seed, stop=call.stop, report=report)
+        compared = compared_costs(problem, call)
+        flow_map = chosen.cluster(
+            problem, params, seed=call.seed, stop=call.stop, report=search.report
+        )
     except MemoryError as error:
         raise WeirError(f"max_streams: counts of users and streams do not fit; {error}") from None
-    return written(problem, flow_map, params, call)
+    return written(problem, flow_map, params, call, compared)
 
 
-def written(problem: MappingProblem, flow_map: FlowMap, params: Any, call: Call) -> bytes:
+def compared_costs(problem: MappingProblem, call: Call) -> dict[str, dict[str, float]]:
+    """What a flat map and a random one cost, where `call` has to compare.
+
+    The flat one comes before the search, which would leave it no time under a limit. With millions
+    of interests it is what its first passes give.
+    """
+    if not call.inputs.get("compare"):
+        return {}
+    part = _part(call, 0.0, COMPARED_UNTIL)
+
+    def report(seen: Mapping[str, Any]) -> None:
+        part.report({"done": seen["done"], "total": seen["total"]})  # its cost is no one's so far
+
+    params = flat.Params()
+    pass_work = max(len(problem.interests.users) * problem.max_groups, 1)
+    epochs = min(params.max_epochs, max(FLAT_WORK // pass_work, 1))
+    params = replace(params, max_epochs=epochs)
+    flow_map = flat.cluster(problem, params, seed=call.seed, stop=call.stop, report=report)
+    of_flat = filtering_cost(problem, flow_map.stream_of, flow_map.group_of)
+    return {"flat": costs_to_dict(of_flat), "random": costs_to_dict(random_filtering(problem))}
+
+
+def costs_to_dict(cost: FilteringCost) -> dict[str, float]:
+    """What users filter, as members of an answer."""
+    return {
+        "cost": cost.total,
+        "transport_cost": cost.transport,
+        "messaging_cost": cost.messaging,
+        "unwanted_per_s": cost.unwanted_per_s,
+        "dropped_per_s": cost.dropped_per_s,
+    }
+
+
+def searching(call: Call) -> Call:
+    """The call whose reports are those of the search between what is compared and the curve."""
+    begin = COMPARED_UNTIL if call.inputs.get("compare") else 0.0
+    return _part(call, begin, CURVE_FROM if call.inputs.get("curve") else 1.0)
+
+
+def _part(call: Call, begin: float, end: float) -> Call:
+    """Return the call of a part of the work, from and to these parts of it."""
+    if (begin, end) == (0.0, 1.0):
+        return call
+
+    def report(seen: Mapping[str, Any]) -> None:
+        done = begin + (end - begin) * seen["done"] / seen["total"]
+        call.report({**seen, "done": round(COUNTED * done), "total": COUNTED})
+
+    return replace(call, report=report)
+
+
+def written(
+    problem: MappingProblem,
+    flow_map: FlowMap,
+    params: Any,
+    call: Call,
+    compared: Mapping[str, Any],
+) -> bytes:
     """The map of a method with these parameters as the answer; raises WeirError where it does not
     hold."""
     if fault := fault_of(problem, flow_map):
         raise WeirError(f"{call.method or DEFAULT} gave a map that does not hold: {fault}")
-    plain = mapping_result_to_dict(problem, flow_map)
+    plain = {**mapping_result_to_dict(problem, flow_map), **compared}
     if call.inputs.get("curve"):
         drawn = _curve(problem, params, call)
         plain["curve"] = curve_to_list(problem, drawn.points)
@@ -61,18 +133,13 @@ def written(problem: MappingProblem, flow_map: FlowMap, params: Any, call: Call)
     return json.dumps(plain, sort_keys=True).encode()
 
 
-def _of_the_first_half(call: Call) -> Callable[[Mapping[str, Any]], None]:
-    """Return the report of a search that a curve follows."""
-    return lambda seen: call.report({**seen, "done": seen["done"] // 2})
-
-
 def _curve(problem: MappingProblem, params: Any, call: Call) -> Curve:
     """Return the curve of cost against moves; each of its maps holds."""
     if not isinstance(params, joint.Params):
         raise WeirError(f"curve: only the method {joint.NAME} draws one; leave the method out")
     if problem.former is None:
         raise InvalidProblem("previous", "a curve begins at the map in force; add it")
-    watch = Watch(stop=call.stop, report=call.report, begin=0.5)
+    watch = Watch(stop=call.stop, report=call.report, begin=CURVE_FROM)
     drawn = curve(problem, trials=params.trials(problem), seed=call.seed, watch=watch)
     for point in drawn.points:
         if fault := fault_of(problem, point.flow_map):

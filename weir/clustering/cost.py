@@ -3,12 +3,12 @@
 With a = transport / aggregation, b = messaging, R_s and A_s the rate and the audience of a stream,
 R_g and J_g those of a group, r_i and A_i those of a flow:
 
-    transport = a (sum_g R_g |J_g| - sum_s R_s |A_s|)      unwanted streams of joined groups
+    transport = a (sum_g R_g |J_g| - sum_s R_s |A_s|)      dropped streams of joined groups
     messaging = b (sum_s R_s |A_s| - sum_i r_i |A_i|)      unwanted messages of wanted streams
 
 Each sum is one of a flow's rate times a whole number, so each is known exactly, and every cost here
 is the double nearest to the exact one (rates and weights are taken as the doubles that they are).
-`random_cost` alone has powers in it and is exact to a relative 1e-12.
+`random_filtering` alone has powers in it and is exact to a relative 1e-12.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weir.model.mapping import NOWHERE
+from weir.model.mapping import NOWHERE, FlowMap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from weir.model.mapping import FlowMap, MappingProblem
+    from weir.model.mapping import MappingProblem
 
 DOUBLE_BITS = 53
 ROUNDING = 1e-12
@@ -36,11 +36,16 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilteringCost:
-    """Work per second that users spend on what they did not ask for, by layer."""
+    """What users receive and did not ask for, by layer: work per second, and messages per
+    second."""
 
     transport: float
     messaging: float
     total: float
+    unwanted_per_s: float
+    """Messages of streams that they take, which cost them `messaging`."""
+    dropped_per_s: float
+    """Messages of streams that they drop whole, which cost them `transport`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,15 +74,26 @@ def filtering_cost(
     rates_per_s = problem.rates_per_s[mapped]
     of_stream, of_group = of_streams[streams], of_groups[group_of[streams]]
     transport, messaging = _layer_weights(problem)
-    transport *= exact_dot(rates_per_s, of_group - of_stream)
-    messaging *= exact_dot(rates_per_s, of_stream - problem.interests.audiences[mapped])
+    dropped_per_s = exact_dot(rates_per_s, of_group - of_stream)
+    unwanted_per_s = exact_dot(rates_per_s, of_stream - problem.interests.audiences[mapped])
+    transport *= dropped_per_s
+    messaging *= unwanted_per_s
     return FilteringCost(
-        transport=float(transport), messaging=float(messaging), total=float(transport + messaging)
+        transport=float(transport),
+        messaging=float(messaging),
+        total=float(transport + messaging),
+        unwanted_per_s=float(unwanted_per_s),
+        dropped_per_s=float(dropped_per_s),
     )
 
 
 def random_cost(problem: MappingProblem) -> float:
-    """Return the expected cost when every wanted flow goes to any stream with the same chance.
+    """Return the total of `random_filtering`."""
+    return random_filtering(problem).total
+
+
+def random_filtering(problem: MappingProblem) -> FilteringCost:
+    """Return what to expect when every wanted flow goes to any stream with the same chance.
 
     Stream s lies in group s mod `max_groups`; pins do not count. A user with k flows wants
     something of the stream of a flow that it does not want with probability 1 - (1 - 1/S)^k, and
@@ -97,15 +113,23 @@ def random_cost(problem: MappingProblem) -> float:
     )
     every = exact_dot(problem.rates_per_s, (audiences > 0).astype(np.int64))
     users = np.bincount(users_of.reshape(-1), minlength=len(counts)).tolist()
-    weights = problem.weights
-    terms = []
+    dropped, unwanted = [], []
     for k, many, rate in zip(counts.tolist(), users, own, strict=True):
         if k:
-            unwanted_per_s = float(many * every - rate * Fraction(2) ** exponent)
+            others_per_s = float(many * every - rate * Fraction(2) ** exponent)
             transport, messaging = _chances(k, problem.max_streams, problem.max_groups)
-            work = weights.packet_share * transport + weights.messaging * messaging
-            terms.append(work * unwanted_per_s)
-    return math.fsum(terms)
+            dropped.append(transport * others_per_s)
+            unwanted.append(messaging * others_per_s)
+    dropped_per_s, unwanted_per_s = math.fsum(dropped), math.fsum(unwanted)
+    at_transport = problem.weights.packet_share * dropped_per_s
+    at_messaging = problem.weights.messaging * unwanted_per_s
+    return FilteringCost(
+        transport=at_transport,
+        messaging=at_messaging,
+        total=at_transport + at_messaging,
+        unwanted_per_s=unwanted_per_s,
+        dropped_per_s=dropped_per_s,
+    )
 
 
 def moved(problem: MappingProblem, flow_map: FlowMap) -> int:
@@ -118,6 +142,22 @@ def moved_streams(problem: MappingProblem, flow_map: FlowMap) -> int:
     """Return how many streams, used before and now, are in another group than before."""
     former = problem.former
     return 0 if former is None else _differ(former.group_of, flow_map.group_of)
+
+
+def map_in_force(problem: MappingProblem) -> FlowMap | None:
+    """Return the former map as far as it carries anything; None where there is none.
+
+    A flow whose stream lies in no group reaches nobody, so it has no stream here. A flow that
+    nobody wants any more is still sent, so it is here.
+    """
+    former = problem.former
+    if former is None:
+        return None
+    stream_of = former.stream_of.copy()
+    stream_of[former.group_of[stream_of] == NOWHERE] = NOWHERE
+    used = np.zeros(problem.max_streams, dtype=np.bool_)
+    used[stream_of[stream_of != NOWHERE]] = True
+    return FlowMap(stream_of=stream_of, group_of=np.where(used, former.group_of, NOWHERE))
 
 
 def pin_prices(problem: MappingProblem, flow_map: FlowMap) -> PinPrices:

@@ -5,17 +5,18 @@
      "costs": {"transport": 1.0, "messaging": 1.0, "aggregation": 8.0},
      "pins": {"flow_to_stream": {"t1": 0}, "stream_to_group": {"0": 3}},
      "previous": {"stream_of": {"t1": 0}, "group_of": {"0": 3}},
-     "move_cost": 0.0, "stream_move_cost": 0.0}
+     "move_cost": 0.0, "stream_move_cost": 0.0,
+     "moving": {"flow_work": 0.0, "stream_work": 0.0, "horizon_s": 3600.0, "flows_per_s": 40.0}}
 
-`pins` and either of its members, `previous`, `move_cost` (0) and `stream_move_cost` (as much as
-`move_cost`) may be left out. `previous` is a former result: the rest of its members is not read,
-and what it names that is no longer there counts as not mapped before.
+`pins` and either of its members, `previous`, `move_cost` (0), `stream_move_cost` (as much as
+`move_cost`) and `moving` may be left out. `previous` is a former result: the rest of its members is
+not read, and what it names that is no longer there counts as not mapped before.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from weir.model.mapping import (
     FormerMap,
     Interests,
     MappingProblem,
+    Moving,
     Weights,
 )
 from weir.reading import (
@@ -80,7 +82,7 @@ def mapping_from_dict(obj: object) -> MappingProblem:
         obj,
         "",
         ("flows", "users", "max_streams", "max_groups", "costs"),
-        ("pins", "previous", "move_cost", "stream_move_cost"),
+        ("pins", "previous", "move_cost", "stream_move_cost", "moving"),
     )
     flows, rates_per_s = _flows(top["flows"])
     place = {name: at for at, name in enumerate(flows)}
@@ -104,6 +106,7 @@ def mapping_from_dict(obj: object) -> MappingProblem:
         else None,
         move_cost=move_cost,
         stream_move_cost=amount(top.get("stream_move_cost", move_cost), "stream_move_cost"),
+        moving=_moving(top["moving"]) if "moving" in top else None,
     )
 
 
@@ -139,6 +142,8 @@ def mapping_bytes(problem: MappingProblem) -> bytes:
             "stream_of": _streams_by_flow(flows, former.stream_of),
             "group_of": _groups_by_stream(former.group_of),
         }
+    if problem.moving is not None:
+        plain["moving"] = asdict(problem.moving)
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -197,44 +202,74 @@ class Choices:
     """Maps among which a person may choose."""
 
     maps: tuple[FlowMap, ...]
-    """By rising moves of flows and streams; of a curve the first keeps the former map as far as
-    it can."""
+    """By rising moves of flows and streams; where there is a curve its first map, which keeps the
+    former one as far as it can, stands before all others."""
     proposed: int
     """Which of them the method gave."""
 
 
 def choices_from_answer(problem: MappingProblem, plain: Mapping[str, Any]) -> Choices:
-    """Return the maps that an answer of `weir.clustering.answer` holds: its own and those of its
-    curve that are not as dear as one with as few moves.
+    """Return the maps that an answer of `weir.clustering.answer` holds: its own, the first of its
+    curve, and those of the curve that are cheaper than all with as few moves.
 
-    Raises InvalidProblem naming the member that does not belong to the problem.
+    Costs and moves are those that the answer states. Raises InvalidProblem naming the member that
+    does not belong to the problem.
     """
     place = {name: at for at, name in enumerate(problem.flows)}
-    nothing = FormerMap(
+    nowhere = FormerMap(
         stream_of=np.full(len(place), NOWHERE, dtype=np.int64),
         group_of=np.full(problem.max_streams, NOWHERE, dtype=np.int64),
     )
-    own = _map_from_answer(problem, plain, nothing, place, "")
-    if problem.former is None:
+    own = _map_from_answer(problem, plain, nowhere, place, "")
+    points = items(plain.get("curve", ()), "curve")
+    if not points:
         return Choices(maps=(own,), proposed=0)
-    maps = [
-        _map_from_answer(problem, point, problem.former, place, f"curve[{at}].")
-        for at, point in enumerate(plain.get("curve", ()))
-    ]
-    first = maps[0] if maps else None
-    ranked = []
-    for each in (*maps, own):
-        moves = moved(problem, each) + moved_streams(problem, each)
-        cost = filtering_cost(problem, each.stream_of, each.group_of).total
-        # Of two that come to the same, the method's own is the one to keep.
-        ranked.append((each is not first, moves, cost, each is not own, len(ranked), each))
-    kept: list[FlowMap] = []
-    lowest = np.inf
-    for *_, cost, not_own, _, each in sorted(ranked, key=lambda rank: rank[:5]):
-        if cost < lowest or not not_own:
-            kept.append(each)
+    if problem.former is None:
+        raise InvalidProblem("curve", "begins at the former map, and the problem has none")
+    chosen = (*_rank(plain, ""), False, own)
+    first, *others = (
+        (
+            *_rank(point, f"curve[{at}]."),
+            True,
+            _map_from_answer(problem, point, problem.former, place, f"curve[{at}]."),
+        )
+        for at, point in enumerate(points)
+    )
+    if _equal(first[-1], own):
+        first = chosen
+    else:
+        others.append(chosen)
+    kept, lowest = [first[-1]], first[1]
+    # Of two that come to the same, the method's own is the one to keep.
+    for _, cost, of_curve, flow_map in sorted(others, key=lambda each: each[:3]):
+        if cost < lowest or not of_curve:
+            kept.append(flow_map)
             lowest = min(lowest, cost)
     return Choices(maps=tuple(kept), proposed=next(n for n, each in enumerate(kept) if each is own))
+
+
+def _rank(plain: Mapping[str, Any], path: str) -> tuple[int, float]:
+    """Return the moves of a map, of flows and of streams, and its cost, as they are stated."""
+    moves = [whole(_stated(plain, name, path), path + name) for name in ("moved", "moved_streams")]
+    cost = _stated(plain, "cost", path)
+    # A cost may be larger than any number of a problem.
+    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < np.inf:
+        raise InvalidProblem(f"{path}cost", f"must be a cost in work/s, not {shown(cost)}")
+    return sum(moves), cost
+
+
+def _stated(plain: Mapping[str, Any], name: str, path: str) -> Any:
+    """Return a member of an answer, or of a point of its curve."""
+    if name not in plain:
+        raise InvalidProblem(f"{path}{name}", "is missing from the answer")
+    return plain[name]
+
+
+def _equal(one: FlowMap, other: FlowMap) -> bool:
+    """Return whether two maps put everything in the same place."""
+    return np.array_equal(one.stream_of, other.stream_of) and np.array_equal(
+        one.group_of, other.group_of
+    )
 
 
 def _map_from_answer(
@@ -245,23 +280,32 @@ def _map_from_answer(
     path: str,
 ) -> FlowMap:
     """Return the map that differs from `base` in what the answer names."""
-    stream_of, group_of = base.stream_of.copy(), base.group_of.copy()
-    for name, stream in plain["stream_of"].items():
-        where = member_path(f"{path}stream_of", name)
-        if name not in place:
-            raise InvalidProblem(where, f"no flow {shown(name)}")
-        stream_of[place[name]] = _one_of(stream, where, "stream", problem.max_streams)
-    for name, group in plain["group_of"].items():
-        where = member_path(f"{path}group_of", name)
-        stream = _stream_key(name, f"{path}group_of")
+    wanted = problem.interests.audiences > 0
+    stream_of, group_of = np.where(wanted, base.stream_of, NOWHERE), base.group_of.copy()
+    streams_path, groups_path = f"{path}stream_of", f"{path}group_of"
+    for name, stream in mapping(_stated(plain, "stream_of", path), streams_path).items():
+        at = place.get(name)
+        if at is None:
+            raise InvalidProblem(member_path(streams_path, name), f"no flow {shown(name)}")
+        stream_of[at] = _one_named(stream, streams_path, name, "stream", problem.max_streams)
+    groups = mapping(_stated(plain, "group_of", path), groups_path)
+    for name, group in groups.items():
+        stream = _stream_key(name, groups_path)
         if stream >= problem.max_streams:
-            raise InvalidProblem(where, f"no stream {shown(stream)}")
-        group_of[stream] = _one_of(group, where, "group", problem.max_groups)
-    stream_of[problem.interests.audiences == 0] = NOWHERE
+            raise InvalidProblem(member_path(groups_path, name), f"no stream {shown(stream)}")
+        group_of[stream] = _one_named(group, groups_path, name, "group", problem.max_groups)
+    mapped = stream_of != NOWHERE
+    for at in np.flatnonzero(mapped != wanted)[:1].tolist():
+        wrong = "is in no stream" if wanted[at] else "is in a stream, and nobody wants it"
+        raise InvalidProblem(streams_path, f"flow {shown(problem.flows[at])} {wrong}")
     used = np.zeros(problem.max_streams, dtype=np.bool_)
-    used[stream_of[stream_of != NOWHERE]] = True
-    group_of[~used] = NOWHERE
-    return FlowMap(stream_of=stream_of, group_of=group_of)
+    used[stream_of[mapped]] = True
+    for stream in np.flatnonzero(used & (group_of == NOWHERE))[:1].tolist():
+        raise InvalidProblem(groups_path, f"stream {stream} carries flows and is in no group")
+    for name in groups:
+        if not used[int(name)]:
+            raise InvalidProblem(member_path(groups_path, name), "the stream carries nothing")
+    return FlowMap(stream_of=stream_of, group_of=np.where(used, group_of, NOWHERE))
 
 
 def _streams_by_flow(flows: Sequence[str], stream_of: NDArray[np.int64]) -> dict[str, int]:
@@ -287,6 +331,15 @@ def _weights(obj: object) -> Weights:
         messaging=amount(given["messaging"], "costs.messaging"),
         aggregation=aggregation,
     )
+
+
+def _moving(obj: object) -> Moving:
+    given = members(obj, "moving", ("flow_work", "stream_work", "horizon_s", "flows_per_s"))
+    read = {name: amount(value, f"moving.{name}") for name, value in given.items()}
+    for name in ("horizon_s", "flows_per_s"):
+        if not read[name]:
+            raise InvalidProblem(f"moving.{name}", "must be more than 0")
+    return Moving(**read)
 
 
 def _flows(obj: object) -> tuple[tuple[str, ...], NDArray[np.float64]]:
@@ -433,6 +486,13 @@ def _stream_key(name: str, path: str) -> int:
         return int(name)
     message = f"must be the number of a stream such as 0 or 12, not {shown(name)}"
     raise InvalidProblem(member_path(path, name), message)
+
+
+def _one_named(value: object, path: str, name: str, what: str, count: int) -> int:
+    """Return the number of a stream or group that a member gives."""
+    if type(value) is int and 0 <= value < count:  # the plain case, a million times
+        return value
+    return _one_of(value, member_path(path, name), what, count)
 
 
 def _one_of(value: object, path: str, what: str, count: int) -> int:

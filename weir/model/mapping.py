@@ -17,7 +17,7 @@ from weir.model.placement import NOWHERE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NOWHERE", "FlowMap", "FormerMap", "Interests", "MappingProblem", "Weights"]
+__all__ = ["NOWHERE", "FlowMap", "FormerMap", "Interests", "MappingProblem", "Moving", "Weights"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,20 @@ class Weights:
     def packet_share(self) -> float:
         """Return the transport's work for one message: `a` of the cost function."""
         return self.transport / self.aggregation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moving:
+    """What moving takes, for whoever judges a map by it; methods go by the charges alone."""
+
+    flow_work: float
+    """Of moving a flow to another stream."""
+    stream_work: float
+    """Of moving a stream to another group."""
+    horizon_s: float
+    """The time over which that work has to pay."""
+    flows_per_s: float
+    """Flows that are moved in a second."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,6 +105,7 @@ class MappingProblem:
     """Work per second that a flow in another stream than before is charged."""
     stream_move_cost: float = 0.0
     """Work per second that a stream in another group than before is charged."""
+    moving: Moving | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,13 +1,22 @@
 """Define maps of flows as a kind of computation: what is frozen and stored."""
 
+import json
 from collections.abc import Mapping as Members
 from typing import Any
 
+from apps.common.computing import params_of
+from apps.mappings.domain.sentences import mapping_sentence
 from apps.mappings.models import Mapping
+from apps.mappings.selectors.problem import mapping_problem
+from apps.mappings.services.store import store_row
 from apps.runs.models import Run
-from apps.runs.selectors import Answer, Computation, Question
+from apps.runs.selectors import Again, Answer, Computation, Question
 from apps.systems.models import System
+from weir import __version__
 from weir.clustering import DEFAULT as DEFAULT_METHOD
+from weir.clustering import clusterer, clusterers
+from weir.clustering.joint import NAME as DRAWS_CURVES
+from weir.codec.mapping import mapping_bytes, mapping_from_json
 
 KIND = "mapping"
 
@@ -23,23 +32,59 @@ def freeze(
 ) -> Question:
     """Freeze flows, interests, streams, groups, pins and the map in force. Raises ApplicationError
     naming what of the request or of the model does not fit."""
-    raise NotImplementedError
+    params_of(clusterer, method, parameters or {})
+    return Question(
+        payload=mapping_bytes(mapping_problem(system)),
+        method=method,
+        parameters=dict(parameters or {}),
+        seed=seed,
+        time_limit_s=time_limit_s,
+        note=note,
+    )
 
 
 def job_inputs(run: Run, row: None) -> dict[str, Any]:
     """Return what the job computes beside the map: the flat one, and the curve of moves where a map
     is in force and the method draws one."""
-    raise NotImplementedError
+    inputs = {"compare": True}
+    if run.method == DRAWS_CURVES and "previous" in json.loads(bytes(run.snapshot.payload)):
+        inputs["curve"] = True
+    return inputs
 
 
 def store(run: Run, row: None, answer: bytes) -> Answer:
     """Check that the answer belongs to the run's snapshot; store the map."""
-    raise NotImplementedError
+    plain = json.loads(answer)
+    problem = mapping_from_json(bytes(run.snapshot.payload))
+    total = run.progress.get("total", 1)
+    return Answer(
+        payload=answer,
+        kernel_version=__version__,
+        progress={"done": total, "total": total},
+        row=store_row(run, problem, plain),
+    )
 
 
 def describe(mapping: Mapping) -> str:
     """Describe the map in a sentence."""
-    raise NotImplementedError
+    text = mapping_sentence(
+        wanted_flows=mapping.wanted_flows,
+        moved=mapping.moved,
+        moved_streams=mapping.moved_streams,
+        cost=mapping.cost,
+        former_cost=mapping.former_cost,
+        random_cost=mapping.random_cost,
+    )
+    return f"{mapping} {text}"
+
+
+def again(request: Again) -> dict[str, Any]:
+    """Return what a schedule or trigger asks for."""
+    return {
+        "method": request.method or DEFAULT_METHOD,
+        "time_limit_s": request.time_limit_s,
+        "note": request.note,
+    }
 
 
 MAPPING = Computation(
@@ -54,4 +99,7 @@ MAPPING = Computation(
     store=store,
     topic="mapping",
     describe=describe,
+    methods=clusterers,
+    find_method=clusterer,
+    again=again,
 )

@@ -104,7 +104,11 @@ class RuleSerializer(Form[Any]):
     time_limit_s = serializers.FloatField(
         required=False, allow_null=True, min_value=0.1, max_value=86_400
     )
-    then = serializers.ChoiceField(choices=Then.choices, required=False)
+    then = serializers.ChoiceField(
+        choices=Then.choices,
+        required=False,
+        help_text="Only `none` where its subject is not `plannable` in /computations.",
+    )
     system_name = serializers.CharField(source="system.name", read_only=True)
     answerable_id = serializers.UUIDField(
         source="answerable.public_id", read_only=True, allow_null=True, default=None

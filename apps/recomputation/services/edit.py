@@ -19,7 +19,7 @@ from apps.common.errors import (
 from apps.common.events import publish
 from apps.policies.domain.windows import cron_error, timezone_error
 from apps.recomputation.domain.timing import next_time
-from apps.recomputation.models import Rule, Schedule, Trigger
+from apps.recomputation.models import Rule, Schedule, Then, Trigger
 from apps.recomputation.services.beat import beat_forget, beat_sync
 from apps.runs.selectors import computation_of
 from apps.systems.models import System
@@ -174,6 +174,9 @@ def _save(row: Rule, actor: User, *, takes_over: bool = False) -> None:
             "says which of their changes become a plan."
         )
         raise ApplicationError.of_field("least_benefit", message)
+    if row.then != Then.NONE and not computation.plannable:
+        message = f"No plan can be made of a {computation.noun}. Choose `none`: compute only."
+        raise ApplicationError.of_field("then", message)
     try:
         if row.method and computation.find_method is not None:
             computation.find_method(row.method)

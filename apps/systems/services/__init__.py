@@ -9,6 +9,7 @@ from apps.systems.services.entities import (
     entity_update,
 )
 from apps.systems.services.many import Drafts, entities_create
+from apps.systems.services.rows import row_for, row_update
 from apps.systems.services.settings import retention_set, unmanaged_set
 from apps.systems.services.systems import system_create, system_delete, system_update
 from apps.systems.services.upsert import Given, Upserted, entities_upsert, rows_refused
@@ -26,6 +27,8 @@ __all__ = [
     "entity_update",
     "one_edit",
     "retention_set",
+    "row_for",
+    "row_update",
     "rows_refused",
     "system_create",
     "system_delete",
