@@ -38,8 +38,9 @@ SHAPE: Final = MarketShape(
 STREAMS, GROUPS = 36, 9
 DRIFT = 0.15
 """Part of the interests that has changed since the map was made."""
-MOVE_WORK = {"flow_move_work": 50_000.0, "stream_move_work": 100_000.0}
-"""Receivers join and leave groups of the network for it, which is dear."""
+MOVING = {"flow_move_work": 100_000.0, "stream_move_work": 200_000.0, "horizon_s": 600.0}
+"""Receivers join and leave groups of the network for a move, which is dear, and interests change
+fast."""
 WEIGHTS: Final = Weights(transport=2.0, messaging=1.0, aggregation=8.0)
 MARKETS = ("equities", "futures", "fx", "rates", "metals", "energy")
 """The largest market first."""
@@ -117,7 +118,7 @@ def load() -> System:
             settings=settings_of(system),
             actor=None,
             expected_version=1,
-            values={**asdict(WEIGHTS), **MOVE_WORK},
+            values={**asdict(WEIGHTS), **MOVING},
             reason=REASON,
         )
     model_adopt(system=system, actor=None, reason=REASON)
