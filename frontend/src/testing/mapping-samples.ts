@@ -4,6 +4,7 @@ import { SYSTEM } from "./samples";
 import type { Schemas } from "@/api/client";
 import type {
   FlowMove,
+  Heat,
   Mappable,
   Mapping,
   MappingDetail,
@@ -64,7 +65,8 @@ export const mapPoint = (change: Partial<MapPoint> = {}): MapPoint => ({
   placed: 0,
   retired: 0,
   duration_s: 46,
-  pays_after_s: 120,
+  // Its work of moving, 1,920 thousand, by the 48,600 work/s that it saves.
+  pays_after_s: 39.5,
   gain_share: 0.74,
   ...change,
 });
@@ -105,13 +107,48 @@ export const mappingOutcome = (change: Partial<MappingOutcome> = {}): MappingOut
     mapPoint(),
     mapPoint({
       ...costs(49_000, 116_800),
-      ...{ moved: 11_200, moved_streams: 150, duration_s: 280, pays_after_s: 193, gain_share: 1 },
+      ...{ moved: 5_400, moved_streams: 150, duration_s: 135, pays_after_s: 105, gain_share: 1 },
     }),
   ],
   proposed: 1,
   pins: [mappingPin(), mappingPin({ kind: "stream", name: "s-07", to: 3, price: 600 })],
   ...change,
 });
+
+/** Three rows of ten users over four columns, the last of two groups; sums are those of the cells. */
+export const mapHeat = (
+  unwanted: readonly (readonly number[])[] = [
+    [20, 900, 0, 0],
+    [0, 700, 40, 300],
+    [0, 0, 30, 120],
+  ],
+): Heat => {
+  const joined = [
+    [10, 4, 0, 0],
+    [0, 7, 10, 9],
+    [0, 0, 10, 12],
+  ];
+  const dropped = unwanted.map((row) => row.map((amount) => amount / 2));
+  const filtered = (row: number, column: number) => 1.5 * (unwanted[row]?.[column] ?? 0);
+  const rows = [0, 1, 2];
+  const columns = [0, 1, 2, 3];
+  const sum = (amounts: readonly number[]) => amounts.reduce((all, one) => all + one, 0);
+  return {
+    groups: [[5], [3], [0], [7, 12]].map((numbers, column) => ({
+      ...{ numbers, streams: 4, flows: 60, rate_per_s: 1_500 },
+      users: sum(rows.map((row) => joined[row]?.[column] ?? 0)),
+      unwanted_per_s: sum(rows.map((row) => filtered(row, column))),
+    })),
+    rows: rows.map((row) => ({
+      ...{ first: `desk-${row}01`, last: `desk-${row}10`, users: 10 },
+      unwanted_per_s: sum(columns.map((column) => filtered(row, column))),
+    })),
+    joined,
+    wanted_per_s: joined.map((row) => row.map((users) => 25 * users)),
+    unwanted_per_s: unwanted.map((row) => [...row]),
+    dropped_per_s: dropped,
+  };
+};
 
 export const mappingDetail = (change: Partial<MappingDetail> = {}): MappingDetail => ({
   ...mapping(),

@@ -2,6 +2,7 @@
 import { lazy } from "react";
 
 import { mappingsAt } from "./addresses";
+import "./mappings.css";
 
 import { keys } from "@/api/query-keys";
 import type { Manifest } from "@/lib/manifest";
