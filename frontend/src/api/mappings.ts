@@ -118,7 +118,7 @@ export const useReceiver = (id: string, map: string, user: string) =>
   });
 
 /** Flows that change their stream or group, get one, or lose it. */
-export const mapMoves = (
+const mapMoves = (
   id: string,
   map: string,
   search: string,
@@ -134,6 +134,20 @@ export const mapMoves = (
       signal,
     }),
   );
+
+/** All of them, page after page: for a file, not for a table. */
+export async function allMoves(id: string, map: string, search: string): Promise<FlowMove[]> {
+  const rows: FlowMove[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await mapMoves(id, map, search, { page_size: 500, cursor });
+    rows.push(...page.results);
+    cursor = page.next
+      ? (new URL(page.next, location.origin).searchParams.get("cursor") ?? undefined)
+      : undefined;
+  } while (cursor !== undefined);
+  return rows;
+}
 
 export const useMoves = (id: string, map: string, search: string, page: Rows = {}) =>
   useQuery({

@@ -65,6 +65,7 @@ export const keys = {
     /** Apart from the maps: both move with edits of the model. */
     allMappable: ["mappable"] as const,
     mappable: (system: string) => ["mappable", system] as const,
+    allSettings: ["mapping-settings"] as const,
     settings: (system: string) => ["mapping-settings", system] as const,
     methods: ["mapping-methods"] as const,
   },

@@ -35,8 +35,8 @@ export const manifest: Manifest = {
   ],
   news: {
     mapping: () => ({ atOnce: [keys.mappings.all] }),
-    // Who wants what, streams, groups, pins.
-    system: () => ({ paced: [keys.mappings.allMappable] }),
+    // Who wants what, streams, groups, pins, weights.
+    system: () => ({ paced: [keys.mappings.allMappable, keys.mappings.allSettings] }),
   },
   computations: [
     {
