@@ -49,6 +49,26 @@ export const keys = {
     rounds: (id: string) => ["placement-rounds", id] as const,
     methods: ["placement-methods"] as const,
   },
+  /** Maps of flows to streams and groups. `map`: which of one answer. */
+  mappings: {
+    all: ["mappings"] as const,
+    list: (query: ListQuery) => ["mappings", "list", query] as const,
+    one: (id: string) => ["mappings", "one", id] as const,
+    heat: (id: string, map: string, rows: number, columns: number) =>
+      ["mappings", "one", id, "heat", map, rows, columns] as const,
+    receivers: (id: string, map: string, query: ListQuery) =>
+      ["mappings", "one", id, "receivers", map, query] as const,
+    receiver: (id: string, map: string, user: string) =>
+      ["mappings", "one", id, "receiver", map, user] as const,
+    moves: (id: string, map: string, query: ListQuery) =>
+      ["mappings", "one", id, "moves", map, query] as const,
+    /** Apart from the maps: both move with edits of the model. */
+    allMappable: ["mappable"] as const,
+    mappable: (system: string) => ["mappable", system] as const,
+    allSettings: ["mapping-settings"] as const,
+    settings: (system: string) => ["mapping-settings", system] as const,
+    methods: ["mapping-methods"] as const,
+  },
   /** By topic: parts of its bucket that follow its traffic. */
   adaptation: {
     all: ["adaptation"] as const,

@@ -1,4 +1,5 @@
 import {
+  amountScale,
   axisText,
   axisTicks,
   delayScale,
@@ -30,6 +31,17 @@ describe("numbers on the screen", () => {
     expect(rateText(38700.4)).toBe("38,700");
     expect(rateFigure(394_321)).toEqual({ text: "394.3", unit: "k msg/s" });
     expect(rateFigure(99_999)).toEqual({ text: "99,999", unit: "msg/s" });
+  });
+
+  it("shows amounts that stand together in one unit", () => {
+    const large = amountScale([231_500, 412_300, 48.9, null], "work/s");
+    expect(large).toMatchObject({ unit: "k work/s", per: 1000, decimals: 1 });
+    expect([231_500, 48.9, null].map(large.text)).toEqual(["231.5", "0.0", "\u2013"]);
+    expect(amountScale([99_999], "work/s").text(99_999)).toBe("99,999");
+    const small = amountScale([0.5, 99.99], "work/s");
+    expect([0.5, 99.99].map(small.text)).toEqual(["0.50", "99.99"]);
+    expect(small.unit).toBe("work/s");
+    expect(amountScale([], "work/s").text(0)).toBe("0.00");
   });
 
   it("says no change as plus-minus zero", () => {

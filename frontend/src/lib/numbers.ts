@@ -44,6 +44,16 @@ export function rateFigure(value: Maybe): { text: string; unit: string } {
   return { text: rateText(value), unit: "msg/s" };
 }
 
+/** One unit and one number of decimals for amounts that stand together: thousands where the largest is
+ * above 99,999, two decimals where it is under 100. */
+export function amountScale(values: readonly Maybe[], unit: string) {
+  const largest = Math.max(0, ...values.filter(known).filter(Number.isFinite).map(Math.abs));
+  const isLarge = largest > 99_999;
+  const decimals = isLarge ? 1 : largest < 99.995 ? 2 : 0;
+  const text = (value: Maybe) => fixed(known(value) && isLarge ? value / 1000 : value, decimals);
+  return { unit: isLarge ? `k ${unit}` : unit, per: isLarge ? 1000 : 1, decimals, text };
+}
+
 /** A fraction of capacity; "108 %" with a space. */
 export function percentText(fraction: Maybe, decimals = 0): string {
   return known(fraction) ? `${fixed(fraction * 100, decimals)} %` : UNKNOWN;

@@ -70,20 +70,26 @@ export const plainWords = (name: string): string => name.replaceAll("_", " ");
 
 export const actionWord = (action: string): string => ACTIONS[action] ?? plainWords(action);
 
-/** Optimizers, planners, ways to make overlays and to place publishers; the API has their full titles. */
+/** Optimizers, planners, ways to make overlays, to place publishers and to map flows; the API has their full titles. */
 const METHODS: Record<string, string> = {
   best_first: "Best-first search",
   concentrated: "Concentrated",
   exact: "Exact search",
+  flat: "Flat",
+  "groups-first": "Groups first",
   ipitt: "Integer program (IPITT)",
+  iterative: "Iterative",
+  joint: "Both layers at once",
   keep_today: "Do nothing",
   lrgp: "LRGP",
   max_min: "Max-min",
   load_balanced: "Load balanced",
   local_improvement: "Local improvement",
   minimum_cost: "Minimum cost tree",
+  "random-restart": "Random restart",
   slides: "Edge slides",
   srtm: "SRTM",
+  "streams-first": "Streams first",
   topic_connected: "Topic-connected",
 };
 

@@ -62,6 +62,8 @@ export const topic = (change: Partial<Schemas["Topic"]> = {}): Schemas["Topic"] 
   batch: 1,
   stream: null,
   stream_name: null,
+  pinned_stream: null,
+  pinned_stream_name: null,
   node_costs: [],
   link_costs: [],
   class_count: 2,

@@ -23,6 +23,7 @@ export function ChartPanel({
   data,
   svg,
   children,
+  below,
   flush = false,
   format = String,
 }: {
@@ -35,6 +36,8 @@ export function ChartPanel({
   /** The picture as SVG text, when the chart can give it. */
   svg?: () => string | null;
   children: React.ReactNode;
+  /** What stays below picture and table. */
+  below?: React.ReactNode;
   /** The drawing brings its own padding. */
   flush?: boolean;
   format?: (cell: Cell, column: number) => string;
@@ -116,6 +119,7 @@ export function ChartPanel({
       ) : (
         children
       )}
+      {below ? <div className={asTable || flush ? "body" : "below"}>{below}</div> : null}
     </Panel>
   );
 }

@@ -20,10 +20,14 @@ export type ListAddress = {
   isNarrowedBy: (kept?: readonly string[]) => boolean;
 };
 
-const PAGING = ["q", "order", "cursor"];
-
-export function useListAddress(filterNames: readonly string[] = [], ordering = ""): ListAddress {
+/** `prefix`: before the names in the address, where a page has more than one list. */
+export function useListAddress(
+  filterNames: readonly string[] = [],
+  ordering = "",
+  prefix = "",
+): ListAddress {
   const [params, setParams] = useSearchParams();
+  const [text, order, cursor] = [`${prefix}q`, `${prefix}order`, `${prefix}cursor`];
   const change = (pairs: Record<string, string | undefined>) =>
     setParams(
       (old) => {
@@ -34,7 +38,7 @@ export function useListAddress(filterNames: readonly string[] = [], ordering = "
           else next.set(name, value);
         }
         // Whatever narrows or reorders the list starts again on its first page.
-        if (!("cursor" in pairs)) next.delete("cursor");
+        if (!(cursor in pairs)) next.delete(cursor);
         return next;
       },
       { replace: true },
@@ -42,24 +46,24 @@ export function useListAddress(filterNames: readonly string[] = [], ordering = "
   const filters = Object.fromEntries(
     filterNames.map((name) => [name, params.get(name) ?? ""] as const),
   );
-  const search = params.get("q") ?? "";
+  const search = params.get(text) ?? "";
   return {
     search,
-    ordering: params.get("order") ?? ordering,
-    cursor: params.get("cursor") ?? "",
+    ordering: params.get(order) ?? ordering,
+    cursor: params.get(cursor) ?? "",
     filters,
     set: (given) => {
       const pairs: Record<string, string | undefined> = {};
-      if (given.search !== undefined) pairs.q = given.search;
-      if (given.ordering !== undefined) pairs.order = given.ordering;
-      if (given.cursor !== undefined) pairs.cursor = given.cursor;
+      if (given.search !== undefined) pairs[text] = given.search;
+      if (given.ordering !== undefined) pairs[order] = given.ordering;
+      if (given.cursor !== undefined) pairs[cursor] = given.cursor;
       change(pairs);
     },
     setFilter: (name, value) => change({ [name]: value }),
     clear: (kept = []) =>
       change(
         Object.fromEntries(
-          [...PAGING, ...filterNames]
+          [text, order, cursor, ...filterNames]
             .filter((name) => !kept.includes(name))
             .map((name) => [name, ""]),
         ),

@@ -53,3 +53,23 @@ it("says its value with the unit, and marks what is stored once it has left it",
   }
   expect(slider).toHaveValue("240");
 });
+
+it("names its ends and its tick in other words where steps are no amounts", () => {
+  renderUi(
+    <WhatIfSlider
+      label="Flows to move"
+      value={0}
+      stored={2}
+      steps={{ min: 0, max: 3, step: 1 }}
+      unit=""
+      text="0 of 7,300"
+      storedText="Proposed: 1,840 of 7,300"
+      ends={["0, keep the map", "5,400, map anew"]}
+      onChange={() => undefined}
+    />,
+  );
+  expect(screen.getByRole("slider")).toHaveAttribute("aria-valuetext", "0 of 7,300");
+  expect(screen.getByText("0, keep the map")).toBeInTheDocument();
+  expect(screen.getByText("5,400, map anew")).toBeInTheDocument();
+  expect(screen.getByTitle("Proposed: 1,840 of 7,300")).toBeInTheDocument();
+});

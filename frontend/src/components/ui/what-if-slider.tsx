@@ -42,6 +42,8 @@ export function WhatIfSlider({
   unit,
   decimals = decimalsOf(steps),
   text = `${fixed(value, decimals)} ${unit}`,
+  storedText = `Stored: ${fixed(stored, decimals)} ${unit}`,
+  ends = [fixed(steps.min, decimals), `${fixed(steps.max, decimals)} ${unit}`],
   disabled = false,
   onChange,
 }: {
@@ -54,6 +56,10 @@ export function WhatIfSlider({
   decimals?: number;
   /** The value in words. */
   text?: string;
+  /** What the tick stands for. */
+  storedText?: string;
+  /** The ends in words. */
+  ends?: readonly [string, string];
   disabled?: boolean;
   onChange: (value: number) => void;
 }) {
@@ -87,15 +93,11 @@ export function WhatIfSlider({
             set(value + way * step);
           }}
         />
-        {stored !== null && Math.abs(stored - value) > step / 2 ? (
-          <i title={`Stored: ${fixed(stored, decimals)} ${unit}`} />
-        ) : null}
+        {stored !== null && Math.abs(stored - value) > step / 2 ? <i title={storedText} /> : null}
       </span>
       <div className="ends">
-        <span>{fixed(min, decimals)}</span>
-        <span>
-          {fixed(max, decimals)} {unit}
-        </span>
+        <span>{ends[0]}</span>
+        <span>{ends[1]}</span>
       </div>
     </div>
   );

@@ -36,3 +36,10 @@ export const broker: FieldSpec = {
 };
 
 export const atBroker: FieldSpec = { ...broker, required: false };
+
+/** Of lists whose objects mappings may have to leave where they are. */
+export const pinned = {
+  name: "pinned",
+  label: "Pinned",
+  options: options({ true: "pinned", false: "not pinned" }),
+};

@@ -1,6 +1,6 @@
 /** Topics, those who send them and those who want them. */
 import { byResource, changed, choice, count, nameColumn, rate, reference, words } from "./cells";
-import { atBroker, broker, description, name, options, topic } from "./descriptor-fields";
+import { atBroker, broker, description, name, options, pinned, topic } from "./descriptor-fields";
 import type { Descriptor } from "./spec";
 
 const PATTERNS = {
@@ -73,6 +73,15 @@ export const TRAFFIC = {
         nameField: "stream_name",
         required: false,
       },
+      {
+        kind: "ref",
+        name: "pinned_stream",
+        label: "Pinned to stream",
+        hint: "Mappings leave it there, or bring it there; empty: any stream.",
+        to: "streams",
+        nameField: "pinned_stream_name",
+        required: false,
+      },
       description,
       {
         kind: "rows",
@@ -114,6 +123,7 @@ export const TRAFFIC = {
     filters: [
       { name: "pattern", label: "Pattern", options: options(PATTERNS) },
       { name: "delivery", label: "Delivery", options: options(DELIVERIES) },
+      pinned,
     ],
     related: [
       { kind: "consumer-classes", by: "topic", title: "Consumer classes" },

@@ -1,6 +1,6 @@
 /** What consumers are worth, what is promised, and what carries it. */
 import { changed, choice, count, nameColumn, reference, seconds, size, words } from "./cells";
-import { atBroker, description, name, options, topic } from "./descriptor-fields";
+import { atBroker, description, name, options, pinned, topic } from "./descriptor-fields";
 import type { Descriptor } from "./spec";
 
 const QUANTITIES = {
@@ -97,13 +97,24 @@ export const WORTH = {
         nameField: "group_name",
         required: false,
       },
+      {
+        kind: "ref",
+        name: "pinned_group",
+        label: "Pinned to group",
+        hint: "Mappings leave it there, or bring it there; empty: any group.",
+        to: "groups",
+        nameField: "pinned_group_name",
+        required: false,
+      },
     ],
     columns: [
       nameColumn("streams"),
       count("number", "Number", "number"),
       reference("group", "Group", "groups", "group_name"),
+      reference("pinned_group", "Pinned to", "groups", "pinned_group_name"),
       changed,
     ],
+    filters: [pinned],
     ordering: "number",
     related: [{ kind: "topics", by: "stream", title: "Topics" }],
   },

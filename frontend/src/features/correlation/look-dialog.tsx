@@ -12,9 +12,9 @@ import type { System } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import { Dialog, Note } from "@/components/ui/dialogs";
 import { NumberField, PickField, TextField } from "@/components/ui/fields";
+import { useObjectOptions } from "@/components/ui/object-options";
 import { Segments } from "@/components/ui/page";
 import { QueryBody } from "@/components/ui/panel";
-import { useTopicOptions } from "@/components/ui/topic-options";
 import { to } from "@/lib/kinds";
 import { fixed } from "@/lib/numbers";
 import { messageFor } from "@/lib/problem";
@@ -65,7 +65,7 @@ function LookForm({
   const queries = useQueryClient();
   const [draft, setDraft] = useState(() => startDraft(initialTopic));
   const { errors, setErrors, busy, send, others } = useSubmission(DRAWN);
-  const topics = useTopicOptions(system.id, draft.topic, ({ id, name }) => ({
+  const topics = useObjectOptions("topics", system.id, draft.topic, ({ id, name }) => ({
     value: id,
     label: name,
   }));

@@ -17,9 +17,9 @@ import {
   TextField,
   type Option,
 } from "@/components/ui/fields";
+import { useObjectOptions } from "@/components/ui/object-options";
 import { QueryBody } from "@/components/ui/panel";
 import { MethodParameters } from "@/components/ui/parameter-fields";
-import { useTopicOptions } from "@/components/ui/topic-options";
 import { to } from "@/lib/kinds";
 import { fixed, rateText } from "@/lib/numbers";
 import { parameterDraft, readNumber, readParameters, type ParameterDraft } from "@/lib/parameters";
@@ -88,7 +88,7 @@ function PlaceForm({
   });
   const usual = methods.find((entry) => entry.is_default) ?? methods[0];
   const [topic, setTopic] = useState(initialTopic);
-  const topics = useTopicOptions(system.id, topic, optionOf);
+  const topics = useObjectOptions("topics", system.id, topic, optionOf);
   const [name, setName] = useState(usual?.name ?? "");
   const [drafts, setDrafts] = useState<Record<string, ParameterDraft>>({});
   const [drained, setDrained] = useState<string[]>([]);

@@ -1,33 +1,35 @@
-/** The topics of a system for a field that picks one of them by a part of its name. */
+/** The objects of a kind for a field that picks one of them by a part of its name. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { Option } from "./fields";
 
-import { catalogList, catalogOne, type CatalogTypes } from "@/api/catalog";
+import { catalogList, catalogOne, type CatalogKind, type CatalogTypes } from "@/api/catalog";
 import { keys } from "@/api/query-keys";
 import { useStill } from "@/lib/still";
 
 const SHOWN = 50;
 const STILL_MS = 200;
 
-/** What the field takes; the one that is chosen is among the options whatever is searched for. */
-export function useTopicOptions(
+/** What the field takes, and the object that is chosen, which is among the options whatever is
+ * searched for. */
+export function useObjectOptions<Kind extends CatalogKind>(
+  kind: Kind,
   system: string,
   chosen: string,
-  optionOf: (topic: CatalogTypes["topics"]) => Option,
+  optionOf: (row: CatalogTypes[Kind]) => Option,
 ) {
   const [typed, setTyped] = useState("");
   const search = useStill(typed, STILL_MS);
   const scope = { system, search: search || undefined, page_size: SHOWN };
   const matching = useQuery({
-    queryKey: keys.catalog.list("topics", scope),
-    queryFn: ({ signal }) => catalogList("topics", scope, signal),
+    queryKey: keys.catalog.list(kind, scope),
+    queryFn: ({ signal }) => catalogList(kind, scope, signal),
     placeholderData: keepPreviousData,
   });
   const one = useQuery({
-    queryKey: keys.catalog.one("topics", chosen),
-    queryFn: ({ signal }) => catalogOne("topics", chosen, signal),
+    queryKey: keys.catalog.one(kind, chosen),
+    queryFn: ({ signal }) => catalogOne(kind, chosen, signal),
     enabled: chosen !== "",
   });
   const rows = matching.data?.results ?? [];
@@ -36,5 +38,6 @@ export function useTopicOptions(
   // What the field shows once something is chosen is no search for it.
   const onSearch = (text: string) =>
     setTyped(options.some(({ label }) => label === text) ? "" : text);
-  return { options, loading: matching.isFetching, onSearch };
+  const object = one.data ?? rows.find((row) => row.id === chosen) ?? null;
+  return { options, object, loading: matching.isFetching, onSearch };
 }

@@ -1,0 +1,62 @@
+/** One map: what it costs whom, against the maps that it is compared with, and what moves. */
+import { useParams } from "react-router";
+
+import { mappingsAt } from "./addresses";
+import { CostLayers } from "./cost-layers";
+import { Figures } from "./figures";
+import { HeatPanel } from "./heat-panel";
+import { MovesCurve } from "./moves-curve";
+import { useChosenMap } from "./use-chosen-map";
+
+import { useMapping, type MappingDetail } from "@/api/mappings";
+import { PageHead } from "@/components/ui/page";
+import { QueryBody } from "@/components/ui/panel";
+import { useCurrentSystemIs } from "@/lib/current-system";
+import { useStill } from "@/lib/still";
+
+/** Rows of a map are read once the slider rests. */
+const STILL_MS = 150;
+
+export default function MappingPage() {
+  const { id = "", systemId = "" } = useParams();
+  useCurrentSystemIs(systemId);
+  const mapping = useMapping(id);
+  if (mapping.data) return <MappingView key={id} mapping={mapping.data} />;
+  return (
+    <>
+      <PageHead title="Mapping" crumbs={[{ label: "Mapping", to: mappingsAt.list(systemId) }]} />
+      <div className="main">
+        <section className="panel">
+          <QueryBody query={mapping} what="This mapping" rows={8}>
+            {() => null}
+          </QueryBody>
+        </section>
+      </div>
+    </>
+  );
+}
+
+function MappingView({ mapping }: { mapping: MappingDetail }) {
+  const chosen = useChosenMap(mapping);
+  const map = useStill(chosen.map, STILL_MS);
+  return (
+    <>
+      <PageHead
+        title={mapping.name}
+        crumbs={[{ label: "Mapping", to: mappingsAt.list(mapping.system) }]}
+      />
+      <div className="main">
+        <Figures mapping={mapping} chosen={chosen} />
+        <div className="cols c-8-4 c-map">
+          <div className="stack">
+            <HeatPanel mapping={mapping} map={map} waits={map !== chosen.map} />
+          </div>
+          <div className="stack">
+            <MovesCurve mapping={mapping} chosen={chosen} />
+            <CostLayers mapping={mapping} chosen={chosen} />
+          </div>
+        </div>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,147 @@
+/** The maps of one system, newest first, what there is to map, and the command that maps it. */
+import { Link, useParams, useSearchParams } from "react-router";
+
+import { mappingsAt } from "./addresses";
+import { MapDialog } from "./map-dialog";
+import { MappableStrip } from "./mappable";
+
+import { ACTIVE, useLive } from "@/api/live";
+import { mappingsQuery, type Mapping } from "@/api/mappings";
+import { useSystem } from "@/api/systems";
+import { Command } from "@/components/ui/command";
+import type { Column } from "@/components/ui/data-table";
+import { Icon } from "@/components/ui/icons";
+import { ListPage } from "@/components/ui/list-page";
+import { createdColumn } from "@/components/ui/list-panel";
+import { StateBadge } from "@/components/ui/state-badge";
+import { to } from "@/lib/kinds";
+import { fixed, percentText, rateText, relativeChange, UNKNOWN } from "@/lib/numbers";
+import { methodWord } from "@/lib/words";
+
+/** Less cost is better; where no map was in force nothing changes. */
+export function CostChange({ cost, former }: { cost: number; former: number | null }) {
+  const text = relativeChange(cost, former);
+  const tone = former === null || former === cost ? "same" : cost < former ? "up" : "worse";
+  return <span className={`nowrap ${tone}`}>{text}</span>;
+}
+
+const columnsOf = (system: string): Column<Mapping>[] => [
+  {
+    key: "name",
+    title: "Mapping",
+    orderBy: "number",
+    cell: (row) => (
+      <>
+        <Link className="ent" to={mappingsAt.one(system, row.id)}>
+          {row.name}
+        </Link>{" "}
+        {row.complete ? null : <StateBadge state="time_limit" />}
+      </>
+    ),
+  },
+  { key: "method", title: "Method", cell: (row) => methodWord(row.method) },
+  {
+    key: "former",
+    title: "Cost in force",
+    unit: "work/s",
+    number: true,
+    cell: (row) => <span className="faint">{rateText(row.former_cost)}</span>,
+  },
+  {
+    key: "cost",
+    title: "Cost",
+    unit: "work/s",
+    orderBy: "cost",
+    number: true,
+    strong: true,
+    cell: (row) => rateText(row.cost),
+  },
+  {
+    key: "change",
+    title: "Change",
+    number: true,
+    cell: (row) => <CostChange cost={row.cost} former={row.former_cost} />,
+  },
+  {
+    key: "random",
+    title: "Of random",
+    number: true,
+    cell: (row) => (row.random_cost > 0 ? percentText(row.cost / row.random_cost) : UNKNOWN),
+  },
+  {
+    key: "moved",
+    title: "Flows moved",
+    orderBy: "moved",
+    number: true,
+    cell: (row) =>
+      row.former_cost === null ? (
+        <span className="faint">all new</span>
+      ) : (
+        <>
+          {fixed(row.moved)} <span className="faint">of {fixed(row.wanted_flows)}</span>
+        </>
+      ),
+  },
+  {
+    key: "unwanted",
+    title: "Unwanted",
+    unit: "msg/s",
+    number: true,
+    cell: (row) => rateText(row.unwanted_per_s),
+  },
+  { key: "who", title: "Asked by", cell: (row) => row.asked_by ?? "Weir" },
+  createdColumn("Found"),
+];
+
+export default function MappingsPage() {
+  const { systemId = "" } = useParams();
+  const system = useSystem(systemId).data;
+  const runs = useLive((all) => all.runs);
+  const [params, setParams] = useSearchParams();
+  const ask = (open: boolean) =>
+    setParams(
+      (old) => {
+        const next = new URLSearchParams(old);
+        if (open) next.set("ask", "1");
+        else next.delete("ask");
+        return next;
+      },
+      { replace: true },
+    );
+  const active = Object.values(runs).filter(
+    (run) => run.kind === "mapping" && run.system === systemId && ACTIVE.includes(run.state),
+  );
+  return (
+    <ListPage
+      title="Mapping"
+      list="Mappings"
+      about="Which stream carries which topic, in which group, and what subscribers have to filter then."
+      system={systemId}
+      query={mappingsQuery}
+      search="Method or note"
+      columns={columnsOf(systemId)}
+      newestFirst
+      empty="A mapping gives every topic that somebody wants a stream, and every stream a group, so that subscribers receive little that they do not want. This system has none yet."
+      command={
+        <Command primary icon="grid" onClick={() => ask(true)}>
+          Map flows
+        </Command>
+      }
+      needs="optimize"
+      address={(row) => mappingsAt.one(systemId, row.id)}
+    >
+      {active.map((run) => (
+        <div className="note" key={run.id}>
+          <Icon name="progress" />
+          <span>
+            <Link to={to.run(run.id)}>R-{run.number}</Link> is {run.state}.
+          </span>
+        </div>
+      ))}
+      <MappableStrip system={systemId} />
+      {system?.allowed_commands.includes("optimize") ? (
+        <MapDialog system={system} open={params.has("ask")} onClose={() => ask(false)} />
+      ) : null}
+    </ListPage>
+  );
+}
