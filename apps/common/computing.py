@@ -20,13 +20,14 @@ class Queue:
 
     busy: str
     """What callers are told whose turn does not come in time."""
+    wait_s: float = WAIT_S
     free: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(1))
 
 
 @contextmanager
 def turn(queue: Queue) -> Iterator[None]:
     """Wait for this computation's turn. Raises ApplicationError when busy."""
-    if not queue.free.acquire(timeout=WAIT_S):
+    if not queue.free.acquire(timeout=queue.wait_s):
         raise ApplicationError("busy", queue.busy, status=429)
     try:
         yield

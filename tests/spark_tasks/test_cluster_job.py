@@ -57,13 +57,14 @@ def test_what_blocks_are_cut_from_comes_back_as_it_was_written(tmp_path):
     assert other != name
 
 
-def row(number, charged, *, complete=True, error=None):
+def row(number, charged, *, complete=True, error=None, compared=None):
     payload = json.dumps({"number": number, "status": "solved"}).encode()
     return {
         "number": number,
         "charged": charged,
         "complete": complete,
         "payload": payload,
+        "compared": compared,
         "error": error,
     }
 
@@ -75,6 +76,25 @@ def test_cheapest_search_wins_and_of_equal_ones_the_first():
     assert json.loads(chosen["payload"]) == {"number": 1, "status": "time_limit"}
     chosen = cheapest_of([row(0, 2.0, error="b: x"), row(1, 1.0, error="a: x")])
     assert chosen == {"payload": None, "error": "a: x"}
+
+
+def test_what_the_first_search_compared_goes_with_the_cheapest_map():
+    first = row(0, 2.0, compared=b'{"flat": {"cost": 3.0}}')
+    chosen = cheapest_of([row(1, 1.0), first])
+    both = {"number": 1, "status": "solved", "flat": {"cost": 3.0}}
+    assert json.loads(chosen["payload"]) == both
+    chosen = cheapest_of([first, row(1, 1.0), row(2, 4.0, complete=False)])
+    assert json.loads(chosen["payload"]) == {**both, "status": "time_limit"}
+
+
+def test_only_the_first_search_compares_and_the_answer_is_that_of_one_process():
+    payload, parameters = text(), {"effort": 1.0, "restarts": 3}
+    asked = order(method="joint", parameters=parameters, seed=2, compare=True)
+    rows = [search(payload, asked, number, 1) for number in range(3)]
+    assert [row["compared"] is None for row in rows] == [False, True, True]
+    expected = here(payload, parameters=parameters, seed=2, inputs={"compare": True})
+    assert cheapest_of(rows) == {"payload": expected, "error": None}
+    assert {"flat", "random"} <= json.loads(expected).keys()
 
 
 def test_a_core_shares_the_time_among_the_searches_that_it_does_in_turn():
@@ -115,12 +135,12 @@ class TestOnSpark:
     def test_answer_is_that_of_one_process(self, spark_server, tmp_path, parameters):
         payload = text(pins=PINS)
         asked = {"parameters": parameters, "seed": 4}
-        expected = here(payload, **asked)
-        assert self.run(spark_server, payload, tmp_path, **asked) == expected
+        expected = here(payload, **asked, inputs={"compare": True})
+        assert self.run(spark_server, payload, tmp_path, **asked, compare=True) == expected
         assert json.loads(expected)["status"] == "solved"
 
     @pytest.mark.parametrize("parameters", [{"rounds": 2, "parts": 2}, {"restarts": 2}])
-    @pytest.mark.parametrize("inputs", [{}, {"curve": True}])
+    @pytest.mark.parametrize("inputs", [{}, {"curve": True}, {"curve": True, "compare": True}])
     def test_former_map_is_kept_in_mind(self, spark_server, tmp_path, parameters, inputs):
         payload = text()
         former = json.loads(here(payload, parameters={"effort": 1}))
@@ -130,7 +150,9 @@ class TestOnSpark:
         answer = self.run(spark_server, payload, tmp_path, **asked, **inputs)
         assert answer == here(payload, **asked, inputs=inputs)
         assert json.loads(answer)["moved"] > 0
-        assert ("curve" in json.loads(answer)) == bool(inputs)
+        members = json.loads(answer).keys()
+        assert ("curve" in members) == ("curve" in inputs)
+        assert ("flat" in members) == ("random" in members) == ("compare" in inputs)
 
     @pytest.mark.parametrize(
         "parameters",

@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from weir.kernel import Call
     from weir.model.mapping import FlowMap, MappingProblem
 
-
 COMPARED_UNTIL, CURVE_FROM = 0.05, 0.5
 """How much of the work maps to compare with are thought to be, and where a curve begins."""
-
 
 FLAT_WORK = 20_000_000_000
 """Comparisons of a flow's users with groups for the flat map: of more, it takes some minutes."""

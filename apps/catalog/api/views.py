@@ -2,7 +2,6 @@
 API."""
 
 from django.db.models import Count
-from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -33,6 +32,7 @@ from apps.catalog.models import (
     UtilityFunction,
 )
 from apps.catalog.selectors import utility_curve, utility_kind_descriptions
+from apps.common.api.filters import TrueOrFalse
 from apps.common.api.forms import Form
 from apps.systems.api.entities import EntityFilter, reference_filter
 from apps.systems.api.imports import ImportedViewSet
@@ -77,7 +77,7 @@ class StreamFilter(EntityFilter):
     """Filter streams by their group, and by whether they are pinned to one."""
 
     group = reference_filter("group")
-    pinned = filters.BooleanFilter(field_name="pinned_group", lookup_expr="isnull", exclude=True)
+    pinned = TrueOrFalse(field_name="pinned_group", lookup_expr="isnull", exclude=True)
 
     class Meta:
         model = Stream
@@ -100,7 +100,7 @@ class TopicFilter(EntityFilter):
 
     source = reference_filter("source")
     stream = reference_filter("stream")
-    pinned = filters.BooleanFilter(field_name="pinned_stream", lookup_expr="isnull", exclude=True)
+    pinned = TrueOrFalse(field_name="pinned_stream", lookup_expr="isnull", exclude=True)
 
     class Meta:
         model = Topic

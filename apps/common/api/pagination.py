@@ -196,21 +196,22 @@ class PlacePages(CursorPages):
         self.ordering_now = ("place",)
         size = self.get_page_size(request) or self.page_size
         backwards, values = self._position(request.query_params.get(self.cursor_query_param, ""))
-        first = self._first(values)
-        if backwards:
-            first = max(0, first - size)
-        self.first, self.last = first, min(first + size, self.count)
-        self.has_previous, self.has_next = first > 0, self.last < self.count
+        # Backwards a cursor names the place behind the page, as `_link` writes it.
+        place = 0 if values is None else self._place(values, least=int(backwards))
+        self.first = max(place - size, 0) if backwards else place
+        self.last = place if backwards else min(place + size, self.count)
+        self.has_previous, self.has_next = self.first > 0, self.last < self.count
         self.rows = list(everything[self.first : self.last])
         return self.rows
 
-    def _first(self, values: Values | None) -> int:
-        if values is None:
-            return 0
+    def _place(self, values: Values, *, least: int) -> int:
+        """Return the place that a cursor names. Raises NotFound where no page begins there."""
         (place,) = values
-        if place is None or not place.isdecimal() or int(place) > self.count:
-            raise NotFound("This cursor leads nowhere; start at the first page.")
-        return int(place)
+        if place and place.isascii() and place.isdecimal() and len(place) < 10:
+            number = int(place)
+            if least <= number < self.count + least:
+                return number
+        raise NotFound("This cursor leads nowhere; start at the first page.")
 
     def _link(self, row: Any, *, backwards: bool) -> str:
         place = self.first if backwards else self.last

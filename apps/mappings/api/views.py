@@ -85,7 +85,7 @@ class MappingViewSet(
     ordering_fields = ["created_at", "number", "cost", "moved"]
     ordering = ["-id"]
     needs = {"create": Permission.START_RUN}
-    refuses = {"create": (409, 422), "heat": (409,)}
+    refuses = {"create": (409, 422), "heat": (429,)}
 
     def get_serializer_class(self) -> Any:
         return MappingDetailSerializer if self.action == "retrieve" else MappingSerializer
@@ -150,10 +150,14 @@ def chosen_map(request: Request, mapping: Mapping) -> MapOf:
 class RowsOfMap(viewsets.GenericViewSet[Any]):
     """Rows of one map, computed from what was frozen and answered."""
 
-    queryset = Mapping.objects.select_related("run__snapshot", "run__result")
+    # What is large is read once and kept.
+    queryset = Mapping.objects.select_related("run__snapshot", "run__result").defer(
+        "outcome", "run__snapshot__payload", "run__result__payload"
+    )
     pagination_class = PlacePages
     filter_backends = [NameSearch]
     query_parameters: ClassVar = ["map"]
+    refuses = {"list": (429,), "one": (429,)}
 
     def chosen(self, request: Request, mapping_id: str) -> MapOf:
         return chosen_map(request, get_object_or_404(self.queryset, public_id=mapping_id))
@@ -197,7 +201,9 @@ class ReceiverViewSet(RowsOfMap):
         """Return one receiver with the flows that it filters, the dearest first, and why they reach
         it."""
         refuse_unknown(request.query_params, {"map", "user", "format"}, "query parameter")
-        name = parameter(request, "user", serializers.CharField()) or ""
+        name = parameter(request, "user", serializers.CharField(trim_whitespace=False))
+        if name is None:
+            raise serializers.ValidationError({"user": "Name a subscriber."})
         try:
             row = self.chosen(request, mapping_id).receiver(name)
         except LookupError as error:

@@ -22,12 +22,14 @@ EVERYBODY = frozenset(Role)
 EDITORS = frozenset({Role.EDITOR})
 ADMINS = frozenset({Role.ADMIN})
 OPERATORS = frozenset({Role.OPERATOR})
-MODEL = {"systems", "calibration-settings", *(kind.path for kind in KINDS)}
+MODEL = {"systems", "calibration-settings", "mapping-settings", *(kind.path for kind in KINDS)}
 READ_ONLY = {
     "audit",
     "calibration-state",
     "computations",
     "flow-status",
+    "mappable",
+    "mapping-methods",
     "model-state",
     "overview",
     "optimizers",
@@ -40,7 +42,7 @@ READ_ONLY = {
     "utility-kinds",
 }
 RUNS = {
-    *("calibrations", "runs", "allocations", "placements", "studies"),
+    *("calibrations", "runs", "allocations", "mappings", "placements", "studies"),
     *("overlay-evaluations", "overlay-candidates", "overlay-transformations", "repairs"),
     # A suggestion that is accepted is an edit of the model.
     *("correlation-analyses", "correlation-suggestions"),

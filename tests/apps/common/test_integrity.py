@@ -119,6 +119,12 @@ def test_reference_to_another_system(world: World):
     refused("link_stays_in_its_system", lambda: world_update(world.link, target=other.broker))
     refused("topic_stays_in_its_system", lambda: world_update(world.topic, source=other.broker))
     refused("stream_stays_in_its_system", lambda: world_update(world.stream, group=other.group))
+    pins: tuple[tuple[str, Any, dict[str, Any]], ...] = (
+        ("topic", world.topic, {"pinned_stream": other.stream}),
+        ("stream", world.stream, {"pinned_group": other.group}),
+    )
+    for kind, row, pin in pins:
+        refused(f"{kind}_stays_in_its_system", lambda row=row, pin=pin: world_update(row, **pin))
     refused(
         "consumerclass_stays_in_its_system",
         lambda: world_update(world.consumers, utility=other.utility),

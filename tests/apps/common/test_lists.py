@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from tests.factories.bay import QUAY, make_bay, suggested
 from tests.factories.kinds import World
+from tests.factories.market import in_turn, make_market, map_market
 from tests.factories.runs import make_allocation
 from tests.factories.streets import make_streets, place
 
@@ -27,7 +28,7 @@ LISTS = {
     if "get" in item and "cursor" in parameters_of(item["get"])
 }
 # Settings exist as long as their system.
-TIMELESS = {"/api/v1/policies", "/api/v1/calibration-settings"}
+TIMELESS = {"/api/v1/policies", "/api/v1/calibration-settings", "/api/v1/mapping-settings"}
 WHEN = {"created_at", "fired_at", "at"}
 
 
@@ -65,6 +66,10 @@ def address(path: str, world: World) -> str:
         return path.replace("{suggestion_id}", str(suggestion.public_id)).replace(
             "{analysis_id}", str(suggestion.analysis.public_id)
         )
+    if "{mapping_id}" in path:
+        market = make_market()
+        in_turn(market)
+        return path.replace("{mapping_id}", str(map_market(market).public_id))
     if "{placement_id}" in path:
         return path.replace("{placement_id}", str(place(make_streets()).public_id))
     return re.sub(r"\{\w+\}", str(uuid.uuid4()), path)

@@ -12,11 +12,14 @@ import pytest
 
 from tests.weir.clustering import in_turn
 from tests.weir.clustering.problems import plain, problem
-from weir.clustering import clusterers
+from weir.clustering import answer as kernel
+from weir.clustering import clusterers, flat
 from weir.clustering.answer import answer, fault_of
+from weir.clustering.cost import filtering_cost, random_filtering
+from weir.codec.mapping import mapping_from_json
 from weir.errors import InvalidProblem, UnknownMethod, WeirError
 from weir.kernel import Call
-from weir.model.mapping import NOWHERE, FlowMap
+from weir.model.mapping import NOWHERE, FlowMap, MappingProblem
 
 
 @pytest.fixture
@@ -84,6 +87,115 @@ def test_a_method_that_breaks_a_pin_is_named(method: SimpleNamespace) -> None:
     payload = text(more={"pins": {"flow_to_stream": {"f0000": 0}}})
     with pytest.raises(WeirError, match=r'^in-turn gave a map .*: flow "f0000" is not where it is'):
         answer(payload, Call(method="in-turn"))
+
+
+def large_text(**more: Any) -> bytes:
+    """Return a problem in which users want flows near their own place."""
+    rng = np.random.default_rng(5)
+    rates = (1.0 + rng.integers(0, 9, 90)).tolist()
+    near = rng.normal(rng.random(20)[:, None] * 90, 6, (20, 9)).astype(int) % 90
+    wanted = [sorted(set(row)) for row in near.tolist()]
+    return json.dumps(plain(rates, wanted, streams=12, groups=4, more=more)).encode()
+
+
+COMPARE = {"compare": True}
+
+
+@pytest.mark.parametrize("method", ["joint", "flat", "random-restart"])
+def test_other_maps_are_compared_where_that_is_wanted(method: str) -> None:
+    payload = large_text(pins={"flow_to_stream": {"f0003": 2}})
+    alone = json.loads(answer(payload, Call(method=method, seed=3)))
+    both = json.loads(answer(payload, Call(method=method, seed=3, inputs=COMPARE)))
+    flat, random = both.pop("flat"), both.pop("random")
+    assert both == alone
+    of = mapping_from_json(payload)
+    for costs, exact in (
+        (flat, filtering_cost(*of_method(of, "flat", 3))),
+        (random, random_filtering(of)),
+    ):
+        assert costs == {
+            "cost": exact.total,
+            "transport_cost": exact.transport,
+            "messaging_cost": exact.messaging,
+            "unwanted_per_s": exact.unwanted_per_s,
+            "dropped_per_s": exact.dropped_per_s,
+        }
+    assert random["cost"] == alone["random_cost"]
+    if method == "flat":
+        assert flat["cost"] == alone["cost"]
+
+
+def of_method(of: MappingProblem, name: str, seed: int) -> tuple[MappingProblem, Any, Any]:
+    """Return the problem, and streams and groups that a method gives it."""
+    method = clusterers()[name]
+    flow_map = method.cluster(
+        of, method.Params(), seed=seed, stop=lambda: False, report=lambda seen: None
+    )
+    return of, flow_map.stream_of, flow_map.group_of
+
+
+CURVE = {"curve": True}
+
+
+@pytest.mark.parametrize(
+    ("method", "inputs", "parameters"),
+    [
+        *(("joint", inputs, {}) for inputs in ({}, COMPARE, CURVE, {**COMPARE, **CURVE})),
+        ("joint", {**COMPARE, **CURVE}, {"restarts": 3}),
+        ("joint", {**COMPARE, **CURVE}, {"rounds": 2, "parts": 2}),
+        *((name, COMPARE, {}) for name in ("flat", "iterative", "random-restart", "groups-first")),
+    ],
+)
+def test_progress_never_goes_back(
+    method: str, inputs: dict[str, Any], parameters: dict[str, Any]
+) -> None:
+    previous = {"stream_of": {f"f{at:04}": at % 12 for at in range(90)}}
+    previous["group_of"] = {str(at): at % 4 for at in range(12)}
+    reports: list[float] = []
+    call = Call(
+        method=method,
+        inputs=inputs,
+        parameters=parameters,
+        report=lambda seen: reports.append(seen["done"] / seen["total"]),
+    )
+    answer(large_text(previous=previous, move_cost=1.0), call)
+    assert reports == sorted(reports)
+    assert 0.0 <= reports[0] <= (0.05 if "compare" in inputs else 1.0)
+    assert 0.9 <= reports[-1] <= 1.0
+
+
+def test_stopped_comparison_stops_the_flat_map() -> None:
+    # Its first pass alone makes a difference, so a map that was never improved shows itself.
+    calls = 0
+
+    def stop() -> bool:
+        nonlocal calls
+        calls += 1
+        return True
+
+    done = json.loads(answer(large_text(), Call(inputs=COMPARE)))
+    stopped = json.loads(answer(large_text(), Call(inputs=COMPARE, stop=stop)))
+    assert stopped["status"] == "time_limit"
+    assert stopped["flat"]["cost"] > done["flat"]["cost"]
+    assert stopped["random"] == done["random"]
+    assert calls > 1
+
+
+def test_flat_maps_of_huge_problems_get_fewer_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    payload = large_text()
+    full = json.loads(answer(payload, Call(inputs=COMPARE)))["flat"]["cost"]
+    monkeypatch.setattr(kernel, "FLAT_WORK", 1)
+    short = json.loads(answer(payload, Call(inputs=COMPARE)))["flat"]["cost"]
+    once = flat.cluster(
+        mapping_from_json(payload),
+        flat.Params(max_epochs=1),
+        seed=0,
+        stop=lambda: False,
+        report=lambda seen: None,
+    )
+    of = mapping_from_json(payload)
+    assert short == filtering_cost(of, once.stream_of, once.group_of).total
+    assert short > full
 
 
 HOLDS = {"stream_of": [0, NOWHERE, 1], "group_of": [0, 1, NOWHERE]}

@@ -17,10 +17,12 @@ from tests.weir.clustering.problems import RATES, plain, plains, problem
 from weir.clustering.cost import (
     exact_dot,
     filtering_cost,
+    map_in_force,
     moved,
     moved_streams,
     pin_prices,
     random_cost,
+    random_filtering,
 )
 from weir.codec.mapping import mapping_from_dict, mapping_from_json
 from weir.model.mapping import NOWHERE, FlowMap, MappingProblem
@@ -34,21 +36,28 @@ CHEAPEST_MARKETS = (35.125, 45.5)
 Where = dict[str, int]
 
 
-def recount(text: dict[str, Any], stream_of: Where, group_of: dict[int, int]) -> list[Fraction]:
-    """Return transport and messaging cost of a map, from the file's own words."""
+def refiltered(
+    text: dict[str, Any], stream_of: Where, group_of: dict[int, int]
+) -> tuple[Fraction, Fraction]:
+    """Return messages per second that users drop, and that they are handed unwanted."""
     rates = {flow["id"]: Fraction(float(flow["rate"])) for flow in text["flows"]}
-    wanted = {user["id"]: set(user["flows"]) for user in text["users"]}
-    costs = {name: Fraction(float(value)) for name, value in text["costs"].items()}
-    transport = messaging = Fraction(0)
-    for flows in wanted.values():
+    dropped = unwanted = Fraction(0)
+    for flows in (set(user["flows"]) for user in text["users"]):
         streams = {stream_of[flow] for flow in flows if flow in stream_of}
         groups = {group_of[stream] for stream in streams}
         for flow, stream in stream_of.items():
             if group_of[stream] in groups and stream not in streams:
-                transport += costs["transport"] / costs["aggregation"] * rates[flow]
+                dropped += rates[flow]
             if stream in streams and flow not in flows:
-                messaging += costs["messaging"] * rates[flow]
-    return [transport, messaging]
+                unwanted += rates[flow]
+    return dropped, unwanted
+
+
+def recount(text: dict[str, Any], stream_of: Where, group_of: dict[int, int]) -> list[Fraction]:
+    """Return transport and messaging cost of a map, from the file's own words."""
+    costs = {name: Fraction(float(value)) for name, value in text["costs"].items()}
+    dropped, unwanted = refiltered(text, stream_of, group_of)
+    return [costs["transport"] / costs["aggregation"] * dropped, costs["messaging"] * unwanted]
 
 
 def arrays(
@@ -88,6 +97,8 @@ def test_costs_are_the_doubles_nearest_to_the_recount(case: Any) -> None:
     assert cost.transport == float(transport)
     assert cost.messaging == float(messaging)
     assert cost.total == float(transport + messaging)
+    dropped, unwanted = refiltered(text, stream_of, group_of)
+    assert (cost.dropped_per_s, cost.unwanted_per_s) == (float(dropped), float(unwanted))
 
 
 def test_the_slides_example_of_adding_a_topic() -> None:
@@ -121,15 +132,27 @@ def test_sums_are_exact_where_doubles_would_lose_digits() -> None:
     assert exact_dot(np.array([]), np.array([], dtype=np.int64)) == 0
 
 
-def expected(text: dict[str, Any]) -> Fraction:
-    """Return the mean cost over all ways to put the wanted flows into streams."""
+def expected(text: dict[str, Any]) -> dict[str, Fraction]:
+    """Return the mean over all ways to put the wanted flows into streams."""
     flows = wanted_flows(text)
     group_of = {at: at % text["max_groups"] for at in range(text["max_streams"])}
-    total, ways = Fraction(0), 0
+    sums, ways = [Fraction(0)] * 4, 0
     for streams in product(range(text["max_streams"]), repeat=len(flows)):
-        total += sum(recount(text, dict(zip(flows, streams, strict=True)), group_of))
+        stream_of = dict(zip(flows, streams, strict=True))
+        each = [*recount(text, stream_of, group_of), *refiltered(text, stream_of, group_of)]
+        sums = [total + more for total, more in zip(sums, each, strict=True)]
         ways += 1
-    return total / ways
+    names = ("transport", "messaging", "dropped_per_s", "unwanted_per_s")
+    means = {name: total / ways for name, total in zip(names, sums, strict=True)}
+    return {**means, "total": means["transport"] + means["messaging"]}
+
+
+def check_random(text: dict[str, Any], rel: float) -> None:
+    of = mapping_from_dict(text)
+    cost = random_filtering(of)
+    for name, exact in expected(text).items():
+        assert getattr(cost, name) == pytest.approx(float(exact), rel=rel, abs=0.0), name
+    assert random_cost(of) == cost.total
 
 
 @pytest.mark.parametrize(
@@ -138,22 +161,19 @@ def expected(text: dict[str, Any]) -> Fraction:
 def test_random_cost_is_the_mean_over_all_assignments(streams: int, groups: int) -> None:
     wanted = [[0, 1], [1, 2, 3], [0], [], [1, 2]]
     text = plain([0.1, 5.0, 1e-9, 1e6, 3.0], wanted, streams=streams, groups=groups)
-    of = mapping_from_dict(text)
-    assert random_cost(of) == pytest.approx(float(expected(text)), rel=1e-13, abs=0.0)
+    check_random(text, 1e-13)
 
 
 @given(plains(flows=4, users=4))
 def test_random_cost_of_any_tiny_problem(text: dict[str, Any]) -> None:
-    exact = float(expected(text))
-    assert random_cost(mapping_from_dict(text)) == pytest.approx(exact, rel=1e-12, abs=0.0)
+    check_random(text, 1e-12)
 
 
 def test_random_cost_of_a_rate_that_nearly_everybody_wants() -> None:
     # What is left once the wanted is taken from everything is far below its rounding.
     wanted = [[0, 1]] * 9 + [[0]]
     text = plain([1e20, 1.0], wanted, streams=3, groups=2, costs=(2.0, 1.0, 8.0))
-    exact = float(expected(text))
-    assert random_cost(mapping_from_dict(text)) == pytest.approx(exact, rel=1e-12, abs=0.0)
+    check_random(text, 1e-12)
 
 
 def single_moves(
@@ -235,6 +255,25 @@ def test_moves_count_what_is_mapped_before_and_now() -> None:
     assert moved_streams(of, now) == 1  # stream 0; stream 2 was not used before
     before = problem([1.0] * 5, [[0, 1, 3, 4]])
     assert (moved(before, now), moved_streams(before, now)) == (0, 0)
+
+
+def test_the_map_in_force_is_what_reaches_somebody() -> None:
+    text = plain([1.0, 2.0, 4.0, 8.0, 16.0], [[0, 1], [0, 3]], streams=4, groups=2)
+    assert map_in_force(mapping_from_dict(text)) is None
+    # f0002 is still sent, though nobody wants it; stream 2 lies in no group; stream 3 is empty.
+    text["previous"] = {
+        "stream_of": {"f0000": 0, "f0002": 0, "f0003": 2, "f0004": 1, "gone": 1},
+        "group_of": {"0": 1, "1": 0, "3": 0},
+    }
+    of = mapping_from_dict(text)
+    in_force = map_in_force(of)
+    assert in_force is not None
+    assert in_force.stream_of.tolist() == [0, NOWHERE, 0, NOWHERE, 1]
+    assert in_force.group_of.tolist() == [1, 0, NOWHERE, NOWHERE]
+    cost = filtering_cost(of, in_force.stream_of, in_force.group_of)
+    assert (cost.unwanted_per_s, cost.dropped_per_s) == (2 * 4.0, 0.0)
+    assert of.former is not None
+    assert of.former.stream_of.tolist() == [0, NOWHERE, 0, 2, 1]
 
 
 def partitions(count: int, most: int) -> Iterator[list[int]]:

@@ -20,7 +20,7 @@ from weir.codec.mapping import (
     mapping_result_to_dict,
 )
 from weir.errors import InvalidProblem
-from weir.model.mapping import NOWHERE, MappingProblem
+from weir.model.mapping import NOWHERE, MappingProblem, Moving
 
 EXAMPLE = {
     "flows": [{"id": "t1", "rate": 10.0}],
@@ -102,6 +102,36 @@ def test_whole_numbers_are_the_same_as_numbers_with_a_point() -> None:
     text["flows"][0]["rate"], text["flows"][1]["rate"], text["move_cost"] = 1, -0.0, 2
     text["costs"] = {"transport": 2, "messaging": 1, "aggregation": 8}
     assert mapping_bytes(mapping_from_dict(text)) == raw
+
+
+def test_what_moving_takes_is_read_back_and_changes_no_map() -> None:
+    text = plain([1.0, 2.0, 4.0], [[0, 2], [1]], streams=3, groups=2)
+    moving = {"flow_work": 0, "stream_work": 5.5, "horizon_s": 60, "flows_per_s": 0.5}
+    without, of = mapping_from_dict(text), mapping_from_dict({**text, "moving": moving})
+    assert without.moving is None
+    assert "moving" not in json.loads(mapping_bytes(without))
+    assert of.moving == Moving(flow_work=0.0, stream_work=5.5, horizon_s=60.0, flows_per_s=0.5)
+    raw = mapping_bytes(of)
+    assert mapping_bytes(mapping_from_json(raw)) == raw
+    assert json.loads(raw)["moving"] == moving
+    assert answer(of) == answer(without)
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"flow_work": -1}, "moving.flow_work"),
+        ({"stream_work": "much"}, "moving.stream_work"),
+        ({"horizon_s": 0}, "moving.horizon_s"),
+        ({"flows_per_s": 0}, "moving.flows_per_s"),
+        ({"speed": 1}, "moving"),
+    ],
+)
+def test_what_moving_cannot_take_is_refused(change: dict[str, Any], path: str) -> None:
+    moving = {"flow_work": 1, "stream_work": 1, "horizon_s": 1, "flows_per_s": 1, **change}
+    with pytest.raises(InvalidProblem) as caught:
+        mapping_from_dict({**EXAMPLE, "moving": moving})
+    assert caught.value.path == path
 
 
 def test_a_former_result_is_read_as_previous() -> None:
