@@ -67,7 +67,7 @@ export function HeatPanel({
     );
   }
   return (
-    <Panel title={TITLE} right={switcher} footer={POINT} flush>
+    <Panel title={TITLE} right={switcher} footer={query.error ? undefined : POINT} flush>
       {query.error ? (
         <Failure error={query.error} what="What users filter" retry={() => void query.refetch()} />
       ) : (

@@ -68,6 +68,7 @@ describe("a mapping", () => {
     serve(answersOf(M7));
     open();
     await heatMap();
+    expect(screen.getByRole("heading", { name: "Mapping M-7" })).toBeInTheDocument();
     expect(figure("Cost in force").getByText("231.5")).toBeInTheDocument();
     expect(figure("Cost in force").getByText("56 % of a random map")).toBeInTheDocument();
     expect(figure("Cost proposed").getByText("182.9")).toBeInTheDocument();
@@ -78,6 +79,9 @@ describe("a mapping", () => {
     expect(figure("Flows moved").getByText("1,840")).toBeInTheDocument();
     expect(figure("Flows moved").getByText("25.2 % of wanted, 8 streams")).toBeInTheDocument();
     expect(figure("Time to move").getByText("40 flows/s, pays after 40 s")).toBeInTheDocument();
+    for (const name of ["How much each receiver filters and why", "Flows that move", "Pins"]) {
+      expect(screen.getByRole("region", { name })).toBeInTheDocument();
+    }
   });
 
   it("counts against keeping the map where that is not what is in force", async () => {
@@ -186,7 +190,10 @@ describe("a mapping", () => {
     expect(figure("Cost chosen").getByText("\u221228.4 %")).toBeInTheDocument();
     expect(figure("Flows moved").getByText("74.0 % of wanted, 150 streams")).toBeInTheDocument();
     expect(await heatPanel().findByText(/Groups 7 and 12 are the widest/)).toBeInTheDocument();
-    await waitFor(() => expect(mapsAsked(asked, "/heat")).toContain("2"));
+    for (const rows of ["/heat", "/receivers", "/moves"]) {
+      await waitFor(() => expect(mapsAsked(asked, rows)).toContain("2"));
+      expect(mapsAsked(asked, rows)).toContain(null);
+    }
     await user.click(curve().getByRole("button", { name: "Reset to the proposed" }));
     expect(router.state.location.search).toBe("");
     expect(figure("Cost proposed").getByText("\u221221.0 %")).toBeInTheDocument();
@@ -309,8 +316,9 @@ describe("a mapping without a map in force", () => {
   });
 
   it.each([
-    ["it_search", 5, /^It search answered with one map\. The method joint also says/],
+    ["it_search", 5, /^It search answers with one map\. "Both layers at once" also says/],
     ["joint", 0, /^Nothing is worth a move/],
+    ["joint", 5, /^The search ended before it had weighed/],
   ])("says of one map by %s why there is nothing to weigh", async (method, moved, words) => {
     const point = mapPoint({ moved, moved_streams: 0 });
     const outcome = mappingOutcome({ points: [point], proposed: 0 });

@@ -5,7 +5,11 @@ import { mappingsAt } from "./addresses";
 import { CostLayers } from "./cost-layers";
 import { Figures } from "./figures";
 import { HeatPanel } from "./heat-panel";
+import { MappingHead } from "./mapping-head";
 import { MovesCurve } from "./moves-curve";
+import { MovesPanel } from "./moves-panel";
+import { PinsPanel } from "./pins-panel";
+import { ReceiversPanel } from "./receivers-panel";
 import { useChosenMap } from "./use-chosen-map";
 
 import { useMapping, type MappingDetail } from "@/api/mappings";
@@ -41,10 +45,7 @@ function MappingView({ mapping }: { mapping: MappingDetail }) {
   const map = useStill(chosen.map, STILL_MS);
   return (
     <>
-      <PageHead
-        title={mapping.name}
-        crumbs={[{ label: "Mapping", to: mappingsAt.list(mapping.system) }]}
-      />
+      <MappingHead mapping={mapping} />
       <div className="main">
         <Figures mapping={mapping} chosen={chosen} />
         <div className="cols c-8-4 c-map">
@@ -54,8 +55,11 @@ function MappingView({ mapping }: { mapping: MappingDetail }) {
           <div className="stack">
             <MovesCurve mapping={mapping} chosen={chosen} />
             <CostLayers mapping={mapping} chosen={chosen} />
+            <PinsPanel mapping={mapping} />
           </div>
         </div>
+        <ReceiversPanel mapping={mapping} map={map} />
+        <MovesPanel mapping={mapping} map={map} />
       </div>
     </>
   );

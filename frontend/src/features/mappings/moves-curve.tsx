@@ -45,16 +45,20 @@ const cellText = (cell: Cell, column: number) => {
   return column < 7 ? rateText(cell) : fixed(cell, 1);
 };
 
+/** The method that draws a curve where a map is in force. */
+const WEIGHS = "joint";
+
 /** Why there is nothing to weigh. */
 function whyNoCurve({ former_cost: former, method, outcome }: MappingDetail): string {
   if (former === null) {
     return "No map was in force, so there is none to keep: every wanted flow gets its first stream.";
   }
-  const weighed = outcome.points[0];
-  if (weighed !== undefined && method === "joint" && movesOf(weighed) === 0) {
-    return "Nothing is worth a move: no map of fewer or more moves was cheaper.";
+  if (method !== WEIGHS) {
+    return `${methodWord(method)} answers with one map. "${methodWord(WEIGHS)}" also says what fewer and more moves would cost.`;
   }
-  return `${methodWord(method)} answered with one map. The method joint also says what fewer and more moves would cost.`;
+  return outcome.points.some((point) => movesOf(point) > 0)
+    ? "The search ended before it had weighed fewer and more moves."
+    : "Nothing is worth a move: no map of more moves was cheaper.";
 }
 
 export function MovesCurve({ mapping, chosen }: { mapping: MappingDetail; chosen: ChosenMap }) {
