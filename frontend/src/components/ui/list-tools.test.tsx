@@ -36,3 +36,29 @@ it("asks for whole days, and for nothing where nothing is set", () => {
   });
   expect(whoAndWhen({ person: "", since: "soon", until: "" })).toEqual({});
 });
+
+it("keeps two lists of one page apart", async () => {
+  const user = userEvent.setup();
+  const Two = () => {
+    const [first, second] = [useListAddress([], "", "a-"), useListAddress([], "name", "b-")];
+    return (
+      <>
+        <button type="button" onClick={() => first.set({ search: "fx", ordering: "-cost" })}>
+          Narrow the first
+        </button>
+        <button type="button" onClick={() => first.clear()}>
+          Clear the first
+        </button>
+        <p>{`${first.search} ${first.ordering} ${first.cursor}.`}</p>
+        <p>{`${second.search} ${second.ordering} ${second.cursor}.`}</p>
+        <output>{useLocation().search}</output>
+      </>
+    );
+  };
+  renderPage(<Two />, "/", "/?a-cursor=20&b-cursor=40&b-q=desk");
+  await user.click(screen.getByRole("button", { name: "Narrow the first" }));
+  expect(await screen.findByText("fx -cost .")).toBeInTheDocument();
+  expect(screen.getByText("desk name 40.")).toBeInTheDocument();
+  await user.click(screen.getByRole("button", { name: "Clear the first" }));
+  expect(await screen.findByText("?b-cursor=40&b-q=desk")).toBeInTheDocument();
+});

@@ -7,6 +7,7 @@ import ObjectPage from "./object-page";
 import { changesOf, formerBody, toBody, toDraft, type LooseRow } from "./spec";
 
 import { KIND_NAMES } from "@/lib/kinds";
+import { stream } from "@/testing/mapping-samples";
 import { renderPage } from "@/testing/render";
 import { page, session, SYSTEM, system, topic } from "@/testing/samples";
 import { ok, problem, serve, type Asked } from "@/testing/server";
@@ -46,11 +47,13 @@ describe("descriptors", () => {
     const { fields } = DESCRIPTORS.topics;
     const sample = topic({
       node_costs: [{ broker: "b", broker_name: "S0", resource: "cpu", cost: 3 }],
+      ...{ pinned_stream: "s", pinned_stream_name: "s-07" },
     });
     expect(formerBody(fields, sample as unknown as LooseRow)).toMatchObject({
       name: "trades.eu",
       system: SYSTEM,
       rate_max_per_s: 1000,
+      pinned_stream: "s",
       node_costs: [{ broker: "b", resource: "cpu", cost: 3 }],
     });
   });
@@ -69,6 +72,23 @@ describe("the list of a kind", () => {
     await user.selectOptions(screen.getByLabelText("Delivery"), "reliable");
     await waitFor(() => expect(lists().at(-1)?.query.get("delivery")).toBe("reliable"));
     expect(lists().at(-1)?.query.get("system")).toBe(SYSTEM);
+  });
+
+  it("shows what mappings leave where it is, and asks for that alone", async () => {
+    const pins = { pinned_group: "g", pinned_group_name: "g-03" };
+    const asked = serve({ ...base, "GET /api/v1/streams": ok(page([stream(pins)])) });
+    const { user } = renderPage(<KindPage />, LIST, at("streams"));
+    expect(await screen.findByRole("columnheader", { name: "Pinned to" })).toBeInTheDocument();
+    expect(screen.getByRole("link", { name: "g-03" })).toHaveAttribute("href", at("groups/g"));
+    await user.selectOptions(screen.getByLabelText("Pinned"), "not pinned");
+    await waitFor(() =>
+      expect(
+        asked
+          .filter(({ path }) => path === "/api/v1/streams")
+          .at(-1)
+          ?.query.get("pinned"),
+      ).toBe("false"),
+    );
   });
 
   it("draws no New button for those who may not add", async () => {

@@ -12,17 +12,13 @@ import { tellFailure } from "@/components/ui/toast";
 import { download, toCsv } from "@/lib/csv";
 import { countText, fixed, rateText } from "@/lib/numbers";
 
-/** "stream 7 in group 3"; a stream that nobody carries yet has no group. */
+/** "stream 7 in group 3"; a stream of the catalog may have no group yet. */
 function placeText(stream: number | null, group: number | null, none: string) {
   if (stream === null) return <span className="faint">{none}</span>;
   return (
     <>
-      stream {stream}
-      {group === null ? (
-        <span className="faint"> in no group</span>
-      ) : (
-        <span className="faint"> in group {group}</span>
-      )}
+      stream {stream}{" "}
+      <span className="faint">{group === null ? "in no group" : `in group ${group}`}</span>
     </>
   );
 }

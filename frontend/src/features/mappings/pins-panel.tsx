@@ -29,10 +29,12 @@ function TargetText({ pin, system }: { pin: Pin; system: string }) {
     <>
       <Link to={to.object(system, kind, pin.target)}>{pin.targetName}</Link>
       {pin.targetNumber === null ? null : (
-        <span className="faint">
+        <>
           {" "}
-          {target} {pin.targetNumber}
-        </span>
+          <span className="faint">
+            {target} {pin.targetNumber}
+          </span>
+        </>
       )}
     </>
   );
@@ -52,8 +54,8 @@ const columnsOf = (
         <Icon name="pin" small />{" "}
         <Link className="ent" to={to.object(system, PINNED[pin.kind].kind, pin.id)}>
           {pin.name}
-        </Link>
-        {pin.number === null ? null : <span className="faint"> stream {pin.number}</span>}
+        </Link>{" "}
+        {pin.number === null ? null : <span className="faint">stream {pin.number}</span>}
       </>
     ),
   },
