@@ -71,29 +71,29 @@ export function PinDialog({
   onPinned: () => Promise<void>;
 }) {
   const [kind, setKind] = useState<PinKind>("flow");
-  const asked = { system, onClose, onPinned };
+  const frame = { system, onClose, onPinned };
   return (
     <Dialog title="Pin" open={open} onClose={onClose}>
       <div className="form">
         <span>
           <Segments label="What to pin" value={kind} options={KINDS} onChange={setKind} />
         </span>
-        {kind === "flow" ? <PinTopic {...asked} /> : <PinStream {...asked} />}
+        {kind === "flow" ? <PinTopic {...frame} /> : <PinStream {...frame} />}
       </div>
     </Dialog>
   );
 }
 
-type Asked = { system: string; onClose: () => void; onPinned: () => Promise<void> };
+type Frame = { system: string; onClose: () => void; onPinned: () => Promise<void> };
 
-function PinTopic(asked: Asked) {
+function PinTopic(frame: Frame) {
   const [object, setObject] = useState("");
   const [target, setTarget] = useState("");
-  const topics = useObjectOptions("topics", asked.system, object, named);
-  const streams = useObjectOptions("streams", asked.system, target, numbered);
+  const topics = useObjectOptions("topics", frame.system, object, named);
+  const streams = useObjectOptions("streams", frame.system, target, numbered);
   return (
     <PinForm
-      {...asked}
+      {...frame}
       kind="flow"
       object={topics.object && ofTopic(topics.object)}
       target={streams.object}
@@ -103,14 +103,14 @@ function PinTopic(asked: Asked) {
   );
 }
 
-function PinStream(asked: Asked) {
+function PinStream(frame: Frame) {
   const [object, setObject] = useState("");
   const [target, setTarget] = useState("");
-  const streams = useObjectOptions("streams", asked.system, object, numbered);
-  const groups = useObjectOptions("groups", asked.system, target, numbered);
+  const streams = useObjectOptions("streams", frame.system, object, numbered);
+  const groups = useObjectOptions("groups", frame.system, target, numbered);
   return (
     <PinForm
-      {...asked}
+      {...frame}
       kind="stream"
       object={streams.object && ofStream(streams.object)}
       target={groups.object}
@@ -152,7 +152,7 @@ function PinForm({
   where,
   onClose,
   onPinned,
-}: Omit<Asked, "system"> & {
+}: Omit<Frame, "system"> & {
   kind: PinKind;
   object: Pinnable | null;
   target: { id: string; name: string } | null;

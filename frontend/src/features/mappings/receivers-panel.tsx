@@ -22,9 +22,9 @@ const ORDERS = ["-cost", "cost", "-unwanted_per_s", "-dropped_per_s", "-wanted_p
 const USUAL = "-cost";
 
 /** The nearest order that the server knows to what the head of a column asks for. */
-export const orderFor = (asked: string): string => {
-  if (ORDERS.includes(asked)) return asked;
-  const turned = asked.startsWith("-") ? asked.slice(1) : `-${asked}`;
+export const orderFor = (wanted: string): string => {
+  if (ORDERS.includes(wanted)) return wanted;
+  const turned = wanted.startsWith("-") ? wanted.slice(1) : `-${wanted}`;
   return ORDERS.includes(turned) ? turned : USUAL;
 };
 
@@ -193,7 +193,7 @@ export function ReceiversPanel({
               rows={page.results}
               rowKey={(row) => row.user}
               ordering={orderFor(address.ordering)}
-              onOrder={(asked) => address.set({ ordering: orderFor(asked) })}
+              onOrder={(wanted) => address.set({ ordering: orderFor(wanted) })}
               onOpen={toggle}
               under={({ user }) =>
                 open[user] ? <Unwanted id={mapping.id} map={map} user={user} /> : null
