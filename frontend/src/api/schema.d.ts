@@ -8003,6 +8003,7 @@ export interface components {
             points: components["schemas"]["MapPoint"][];
             /** @description Which of `points` is proposed, from 0. */
             proposed: number;
+            /** @description The dearest first, at most a thousand of them. */
             pins: components["schemas"]["MappingPin"][];
         };
         /** @description A pin, and what it costs by the proposed map. */
@@ -9781,6 +9782,7 @@ export interface components {
             least_benefit?: number;
             /** Format: double */
             time_limit_s?: number | null;
+            /** @description Only `none` where its subject is not `plannable` in /computations. */
             then?: components["schemas"]["ThenEnum"];
             /** @description Take responsibility for its plans from now on; without it the responsible person stays the same. */
             take_over?: boolean;
@@ -9927,6 +9929,7 @@ export interface components {
             least_benefit?: number;
             /** Format: double */
             time_limit_s?: number | null;
+            /** @description Only `none` where its subject is not `plannable` in /computations. */
             then?: components["schemas"]["ThenEnum"];
             /** @description Take responsibility for its plans from now on; without it the responsible person stays the same. */
             take_over?: boolean;
@@ -11945,6 +11948,7 @@ export interface components {
             least_benefit?: number;
             /** Format: double */
             time_limit_s?: number | null;
+            /** @description Only `none` where its subject is not `plannable` in /computations. */
             then?: components["schemas"]["ThenEnum"];
             readonly system_name: string;
             /** Format: uuid */
@@ -11994,6 +11998,7 @@ export interface components {
             least_benefit?: number;
             /** Format: double */
             time_limit_s?: number | null;
+            /** @description Only `none` where its subject is not `plannable` in /computations. */
             then?: components["schemas"]["ThenEnum"];
             /** @description Take responsibility for its plans from now on; without it the responsible person stays the same. */
             take_over?: boolean;
@@ -12404,9 +12409,10 @@ export interface components {
         /**
          * @description - `allocation`: Rates and admitted consumers.
          *     - `overlay`: The overlay tree.
+         *     - `mapping`: Flows in streams and groups.
          * @enum {string}
          */
-        SubjectEnum: "allocation" | "overlay";
+        SubjectEnum: "allocation" | "overlay" | "mapping";
         /** @description A subscriber with its interests. */
         Subscriber: {
             /** Format: uuid */
@@ -13042,6 +13048,7 @@ export interface components {
             least_benefit?: number;
             /** Format: double */
             time_limit_s?: number | null;
+            /** @description Only `none` where its subject is not `plannable` in /computations. */
             then?: components["schemas"]["ThenEnum"];
             readonly system_name: string;
             /** Format: uuid */
@@ -13115,6 +13122,7 @@ export interface components {
             least_benefit?: number;
             /** Format: double */
             time_limit_s?: number | null;
+            /** @description Only `none` where its subject is not `plannable` in /computations. */
             then?: components["schemas"]["ThenEnum"];
             /** @description Take responsibility for its plans from now on; without it the responsible person stays the same. */
             take_over?: boolean;
@@ -13454,6 +13462,7 @@ export interface components {
              *     - `nothing_to_optimize` (409): The model lacks what the computation is about.
              *     - `enforced_already` (409): Parts of the bucket are enforced; counting would lift them.
              *     - `not_carried` (409): Agents do not carry the topic yet; bring the model into force first.
+             *     - `nothing_to_map` (409): The system lacks what a mapping needs, as the detail says.
              *     - `nothing_to_place` (409): Topic or brokers lack what a placement needs, as the detail says.
              *     - `nothing_to_start` (409): All of it is computed, or being computed.
              *     - `nothing_to_compare` (404): There is no earlier allocation.
