@@ -202,7 +202,9 @@ class MappingOutcomeSerializer(serializers.Serializer[dict[str, Any]]):
         "keeps it, but for flows without a stream and pins; else there is only the proposed one.",
     )
     proposed = serializers.IntegerField(help_text="Which of `points` is proposed, from 0.")
-    pins = MappingPinSerializer(many=True)
+    pins = MappingPinSerializer(
+        many=True, help_text="The dearest first, at most a thousand of them."
+    )
 
 
 class MappingSerializer(serializers.ModelSerializer[Mapping]):

@@ -8003,6 +8003,7 @@ export interface components {
             points: components["schemas"]["MapPoint"][];
             /** @description Which of `points` is proposed, from 0. */
             proposed: number;
+            /** @description The dearest first, at most a thousand of them. */
             pins: components["schemas"]["MappingPin"][];
         };
         /** @description A pin, and what it costs by the proposed map. */
