@@ -86,6 +86,25 @@ function SaveMoves({ mapping, map }: { mapping: MappingDetail; map: string }) {
   );
 }
 
+/** Why each of these flows is here: "148 flows: 114 to another stream, 30 that nobody wants". */
+function countsOf(mapping: MappingDetail, map: string, count: number): string {
+  const { points, proposed } = mapping.outcome;
+  const point = map === "" ? points[proposed] : points[Number(map)];
+  const all = countText(count, "flow");
+  if (point === undefined) return all;
+  const { moved, placed, retired } = point;
+  const parts = [
+    [moved, "to another stream"],
+    [placed, "into their first stream"],
+    [retired, "out, as nobody wants them"],
+    [count - moved - placed - retired, "with their stream to another group"],
+  ] as const;
+  const some = parts
+    .filter(([flows]) => flows > 0)
+    .map(([flows, what]) => `${fixed(flows)} ${what}`);
+  return `${all}, busiest first: ${some.join(", ")}`;
+}
+
 export function MovesPanel({
   mapping,
   map = "",
@@ -105,9 +124,7 @@ export function MovesPanel({
   return (
     <Panel
       title="Flows that move"
-      sub={
-        moves.data && !none ? `${countText(moves.data.count, "flow")}, busiest first` : undefined
-      }
+      sub={moves.data && !none && !narrowed ? countsOf(mapping, map, moves.data.count) : undefined}
       right={moves.data && !none ? <SaveMoves mapping={mapping} map={map} /> : undefined}
       flush
       stale={moves.isPlaceholderData}

@@ -22,21 +22,13 @@ import { countText, rateText, UNKNOWN } from "@/lib/numbers";
 
 const MAY_NOT = "Editors of the model pin and unpin.";
 
-/** "stream 14", with its name where that says more. */
-function TargetText({ pin, system }: { pin: Pin; system: string }) {
+/** "stream 14"; its name where the number is not known. */
+function TargetLink({ pin, system }: { pin: Pin; system: string }) {
   const { to: kind, target } = PINNED[pin.kind];
   return (
-    <>
-      <Link to={to.object(system, kind, pin.target)}>{pin.targetName}</Link>
-      {pin.targetNumber === null ? null : (
-        <>
-          {" "}
-          <span className="faint">
-            {target} {pin.targetNumber}
-          </span>
-        </>
-      )}
-    </>
+    <Link to={to.object(system, kind, pin.target)} title={pin.targetName}>
+      {pin.targetNumber === null ? pin.targetName : `${target} ${String(pin.targetNumber)}`}
+    </Link>
   );
 }
 
@@ -52,14 +44,17 @@ const columnsOf = (
     cell: (pin) => (
       <>
         <Icon name="pin" small />{" "}
-        <Link className="ent" to={to.object(system, PINNED[pin.kind].kind, pin.id)}>
+        <Link
+          className="ent"
+          to={to.object(system, PINNED[pin.kind].kind, pin.id)}
+          title={pin.number === null ? undefined : `stream ${String(pin.number)}`}
+        >
           {pin.name}
-        </Link>{" "}
-        {pin.number === null ? null : <span className="faint">stream {pin.number}</span>}
+        </Link>
       </>
     ),
   },
-  { key: "to", title: "To", cell: (pin) => <TargetText pin={pin} system={system} /> },
+  { key: "to", title: "To", cell: (pin) => <TargetLink pin={pin} system={system} /> },
   {
     key: "price",
     title: "Price",

@@ -85,9 +85,9 @@ describe("the panel", () => {
     serve(served());
     show();
     const table = within(await screen.findByRole("table", { name: "Pins" }));
-    expect(table.getByRole("row", { name: /fx.eurusd s-14 stream 14 1,900/ })).toBeInTheDocument();
-    expect(table.getByRole("row", { name: /s-07 stream 7 g-03 group 3 0.00/ })).toBeInTheDocument();
-    const added = within(table.getByRole("row", { name: /alerts s-07 stream 7/ }));
+    expect(table.getByRole("row", { name: /fx.eurusd stream 14 1,900/ })).toBeInTheDocument();
+    expect(table.getByRole("row", { name: /s-07 group 3 0.00/ })).toBeInTheDocument();
+    const added = within(table.getByRole("row", { name: /alerts stream 7/ }));
     expect(added.getByTitle(/Not in this mapping/)).toHaveTextContent("\u2013");
     expect(
       screen.getByText(/1 pin is not in this mapping, 1 pin of this mapping is gone/),
