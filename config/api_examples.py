@@ -95,7 +95,13 @@ OBJECTS: dict[str, tuple[str, Example, Example]] = {
     ),
     "/streams": (
         STREAM,
-        {"system": SYSTEM, "name": NAMES[STREAM], "number": 0, "group": GROUP},
+        {
+            "system": SYSTEM,
+            "name": NAMES[STREAM],
+            "number": 0,
+            "group": GROUP,
+            "pinned_group": GROUP,
+        },
         {"number": 1, "reason": WHY},
     ),
     "/topics": (
@@ -111,6 +117,7 @@ OBJECTS: dict[str, tuple[str, Example, Example]] = {
             "token_rate_per_s": 1100,
             "token_bucket": 50,
             "stream": STREAM,
+            "pinned_stream": STREAM,
             "node_costs": [
                 {"broker": BROKER, "resource": "cpu", "cost": 3},
                 {"broker": OTHER_BROKER, "resource": "cpu", "cost": 3},

@@ -1,6 +1,6 @@
 """Say what the published API needs to know about maps of flows."""
 
-from apps.common.api.examples import SYSTEM, Example
+from apps.common.api.examples import SYSTEM, WHY, Example
 
 TAGS = {
     "mappable": "What of a system would be mapped now.",
@@ -35,4 +35,5 @@ MEANINGS = {
 
 REQUESTS: dict[str, Example] = {
     "POST /mappings": {"system": SYSTEM, "note": "Interests of the new season"},
+    "PATCH /mapping-settings/{id}": {"aggregation": 12, "horizon_s": 1800, "reason": WHY},
 }

@@ -53,7 +53,11 @@ MAP = OpenApiParameter(
 )
 MOST_ROWS, MOST_COLUMNS = 200, 200
 ROWS, COLUMNS = 50, 40
-RECEIVER_ORDERS = ["-cost", "cost", "-unwanted_per_s", "-dropped_per_s", "-wanted_per_s", "user"]
+RECEIVER_ORDERS = [
+    f"{sign}{name}"
+    for name in ("cost", "unwanted_per_s", "dropped_per_s", "wanted_per_s", "user")
+    for sign in ("-", "")
+]
 
 
 class MappingFilter(CreatedFilter):
@@ -179,7 +183,11 @@ class ReceiverViewSet(RowsOfMap):
         parameters=[
             MAP,
             OpenApiParameter(
-                "ordering", OpenApiTypes.STR, enum=RECEIVER_ORDERS, description="`-cost` if absent."
+                "ordering",
+                OpenApiTypes.STR,
+                enum=RECEIVER_ORDERS,
+                description=f"`{'`, `'.join(RECEIVER_ORDERS)}`; with `-` descending, `-cost` if "
+                "absent.",
             ),
         ]
     )

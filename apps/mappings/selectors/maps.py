@@ -76,8 +76,10 @@ class MapOf:
     def receivers(self, order: str, search: str) -> Sequence[dict[str, Any]]:
         """Return what each receiver gets and filters; of equal ones the first by name."""
         chosen = _matching(self._problem.users, search)
-        if order != "user":  # users are in the order of their names
-            name = order.removeprefix("-")
+        name = order.removeprefix("-")
+        if order == "-user":  # users are in the order of their names
+            chosen = chosen[::-1]
+        elif name != "user":
             values = getattr(self._received, name)[chosen]
             chosen = chosen[np.argsort(values if name == order else -values, kind="stable")]
         return _Rows(chosen, self._receiver)

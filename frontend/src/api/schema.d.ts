@@ -18501,6 +18501,13 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "aggregation": 12,
+                 *       "horizon_s": 1800,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedMappingSettingsRequest"];
             };
         };
@@ -18813,8 +18820,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Which map: `in_force`, or the place of one in `outcome.points`, from 0; left out: the proposed one. */
                 map?: string;
-                /** @description `-cost` if absent. */
-                ordering?: "-cost" | "-dropped_per_s" | "-unwanted_per_s" | "-wanted_per_s" | "cost" | "user";
+                /** @description `-cost`, `cost`, `-unwanted_per_s`, `unwanted_per_s`, `-dropped_per_s`, `dropped_per_s`, `-wanted_per_s`, `wanted_per_s`, `-user`, `user`; with `-` descending, `-cost` if absent. */
+                ordering?: "-cost" | "-dropped_per_s" | "-unwanted_per_s" | "-user" | "-wanted_per_s" | "cost" | "dropped_per_s" | "unwanted_per_s" | "user" | "wanted_per_s";
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words; each must appear in one of `user`. */
@@ -23463,6 +23470,8 @@ export interface operations {
                      *           "number": 0,
                      *           "group": "7a1e0000-0000-4000-8000-000000000006",
                      *           "group_name": "239.1.0.1",
+                     *           "pinned_group": "7a1e0000-0000-4000-8000-000000000006",
+                     *           "pinned_group_name": "239.1.0.1",
                      *           "version": 1,
                      *           "created_at": "2026-03-02T08:00:00Z",
                      *           "updated_at": "2026-03-02T08:00:00Z",
@@ -23511,7 +23520,8 @@ export interface operations {
                  *       "system": "7a1e0000-0000-4000-8000-000000000001",
                  *       "name": "stream-0",
                  *       "number": 0,
-                 *       "group": "7a1e0000-0000-4000-8000-000000000006"
+                 *       "group": "7a1e0000-0000-4000-8000-000000000006",
+                 *       "pinned_group": "7a1e0000-0000-4000-8000-000000000006"
                  *     }
                  */
                 "application/json": components["schemas"]["StreamRequest"];
@@ -23535,6 +23545,8 @@ export interface operations {
                      *       "number": 0,
                      *       "group": "7a1e0000-0000-4000-8000-000000000006",
                      *       "group_name": "239.1.0.1",
+                     *       "pinned_group": "7a1e0000-0000-4000-8000-000000000006",
+                     *       "pinned_group_name": "239.1.0.1",
                      *       "version": 1,
                      *       "created_at": "2026-03-02T08:00:00Z",
                      *       "updated_at": "2026-03-02T08:00:00Z",
@@ -23594,6 +23606,8 @@ export interface operations {
                      *       "number": 0,
                      *       "group": "7a1e0000-0000-4000-8000-000000000006",
                      *       "group_name": "239.1.0.1",
+                     *       "pinned_group": "7a1e0000-0000-4000-8000-000000000006",
+                     *       "pinned_group_name": "239.1.0.1",
                      *       "version": 1,
                      *       "created_at": "2026-03-02T08:00:00Z",
                      *       "updated_at": "2026-03-02T08:00:00Z",
@@ -23705,6 +23719,8 @@ export interface operations {
                      *       "number": 1,
                      *       "group": "7a1e0000-0000-4000-8000-000000000006",
                      *       "group_name": "239.1.0.1",
+                     *       "pinned_group": "7a1e0000-0000-4000-8000-000000000006",
+                     *       "pinned_group_name": "239.1.0.1",
                      *       "version": 2,
                      *       "created_at": "2026-03-02T08:00:00Z",
                      *       "updated_at": "2026-03-02T08:00:00Z",
@@ -23814,7 +23830,8 @@ export interface operations {
                  *         {
                  *           "name": "stream-0",
                  *           "number": 0,
-                 *           "group": "239.1.0.1"
+                 *           "group": "239.1.0.1",
+                 *           "pinned_group": "239.1.0.1"
                  *         }
                  *       ],
                  *       "reason": "Requested in CHG-1042."
@@ -23822,8 +23839,8 @@ export interface operations {
                  */
                 "application/json": components["schemas"]["ImportBodyRequest"];
                 /**
-                 * @example name,number,group
-                 *     stream-0,0,239.1.0.1
+                 * @example name,number,group,pinned_group
+                 *     stream-0,0,239.1.0.1,239.1.0.1
                  */
                 "text/csv": string;
             };
@@ -25834,6 +25851,8 @@ export interface operations {
                      *           "token_bucket": 50,
                      *           "stream": "7a1e0000-0000-4000-8000-000000000007",
                      *           "stream_name": "stream-0",
+                     *           "pinned_stream": "7a1e0000-0000-4000-8000-000000000007",
+                     *           "pinned_stream_name": "stream-0",
                      *           "node_costs": [
                      *             {
                      *               "broker": "7a1e0000-0000-4000-8000-000000000002",
@@ -25911,6 +25930,7 @@ export interface operations {
                  *       "token_rate_per_s": 1100,
                  *       "token_bucket": 50,
                  *       "stream": "7a1e0000-0000-4000-8000-000000000007",
+                 *       "pinned_stream": "7a1e0000-0000-4000-8000-000000000007",
                  *       "node_costs": [
                  *         {
                  *           "broker": "7a1e0000-0000-4000-8000-000000000002",
@@ -25959,6 +25979,8 @@ export interface operations {
                      *       "token_bucket": 50,
                      *       "stream": "7a1e0000-0000-4000-8000-000000000007",
                      *       "stream_name": "stream-0",
+                     *       "pinned_stream": "7a1e0000-0000-4000-8000-000000000007",
+                     *       "pinned_stream_name": "stream-0",
                      *       "node_costs": [
                      *         {
                      *           "broker": "7a1e0000-0000-4000-8000-000000000002",
@@ -26047,6 +26069,8 @@ export interface operations {
                      *       "token_bucket": 50,
                      *       "stream": "7a1e0000-0000-4000-8000-000000000007",
                      *       "stream_name": "stream-0",
+                     *       "pinned_stream": "7a1e0000-0000-4000-8000-000000000007",
+                     *       "pinned_stream_name": "stream-0",
                      *       "node_costs": [
                      *         {
                      *           "broker": "7a1e0000-0000-4000-8000-000000000002",
@@ -26187,6 +26211,8 @@ export interface operations {
                      *       "token_bucket": 50,
                      *       "stream": "7a1e0000-0000-4000-8000-000000000007",
                      *       "stream_name": "stream-0",
+                     *       "pinned_stream": "7a1e0000-0000-4000-8000-000000000007",
+                     *       "pinned_stream_name": "stream-0",
                      *       "node_costs": [
                      *         {
                      *           "broker": "7a1e0000-0000-4000-8000-000000000002",
@@ -26526,6 +26552,7 @@ export interface operations {
                  *           "token_rate_per_s": 1100,
                  *           "token_bucket": 50,
                  *           "stream": "stream-0",
+                 *           "pinned_stream": "stream-0",
                  *           "node_costs": [
                  *             {
                  *               "broker": "london-1",
@@ -26551,8 +26578,8 @@ export interface operations {
                  */
                 "application/json": components["schemas"]["ImportBodyRequest"];
                 /**
-                 * @example name,pattern,delivery,rate_min_per_s,rate_max_per_s,source,token_rate_per_s,token_bucket,stream
-                 *     quotes.eurusd,one_to_many,best_effort,10,1000,london-1,1100,50,stream-0
+                 * @example name,pattern,delivery,rate_min_per_s,rate_max_per_s,source,token_rate_per_s,token_bucket,stream,pinned_stream
+                 *     quotes.eurusd,one_to_many,best_effort,10,1000,london-1,1100,50,stream-0,stream-0
                  */
                 "text/csv": string;
             };

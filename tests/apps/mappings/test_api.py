@@ -212,6 +212,15 @@ class TestMaps:
         assert costs == sorted(costs, reverse=True)
         assert sum(costs) <= one["cost"] * (1 + 1e-9)
 
+    def test_receivers_are_ordered_by_every_figure_both_ways(self, api, mapping):
+        for name in ("cost", "unwanted_per_s", "dropped_per_s", "wanted_per_s", "user"):
+            up, down = (
+                [row[name] for row in get(api, mapping, "/receivers", ordering=order)["results"]]
+                for order in (name, f"-{name}")
+            )
+            assert up == sorted(up)
+            assert down == sorted(up, reverse=True)
+
     def test_pages_hold_every_receiver_once_forth_and_back(self, api, mapping):
         every = [row["user"] for row in get(api, mapping, "/receivers")["results"]]
         page = get(api, mapping, "/receivers", page_size=4)
