@@ -34,7 +34,8 @@ class MappingSettings(BaseModel):
         default=3600.0, help_text="The time over which a move has to pay for itself, s."
     )
     flows_per_s = models.FloatField(
-        default=40.0, help_text="Flows that are moved in a second when a plan is executed."
+        default=40.0,
+        help_text="Flows, or streams, that are moved in a second when a plan is executed.",
     )
     version = models.PositiveIntegerField(default=1, editable=False)
 
@@ -80,6 +81,11 @@ class Mapping(Computed):
         null=True,
         help_text="The same by the map that was in force, work/s; null: there was none.",
     )
+    kept_cost = models.FloatField(
+        null=True,
+        help_text="The same if that map is kept: only flows without a stream, and those that pins "
+        "tear away, move; null: there was none.",
+    )
     random_cost = models.FloatField(help_text="What a random map costs on average, work/s.")
     moved = models.PositiveIntegerField(help_text="Flows that change their stream.")
     moved_streams = models.PositiveIntegerField(help_text="Streams that change their group.")
@@ -98,7 +104,7 @@ class Mapping(Computed):
             ),
             models.CheckConstraint(
                 condition=finite("cost", "random_cost", "unwanted_per_s")
-                & finite("former_cost", optional=True),
+                & finite("former_cost", "kept_cost", optional=True),
                 name="mapping_costs_finite_not_negative",
             ),
             models.CheckConstraint(

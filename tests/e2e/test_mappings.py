@@ -55,7 +55,7 @@ def test_a_map_is_read_tried_with_more_moves_and_made_again_with_a_pin(
     expect(figures).to_contain_text(thousands(first["former_cost"]))
     expect(figures).to_contain_text(thousands(first["cost"]))
     expect(figures).to_contain_text(str(first["moved"]))
-    layers = page.get_by_role("img", name=re.compile("by layer"))
+    layers = page.get_by_role("region", name="Cost by layer")
     for name in ("random", "flat", "in_force"):
         cost = next(row["cost"] for row in outcome["compared"] if row["map"] == name)
         expect(layers).to_contain_text(thousands(cost))

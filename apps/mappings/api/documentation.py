@@ -20,7 +20,7 @@ MEANINGS = {
         "random": "Every flow in any stream with the same chance: what it costs on average.",
         "flat": "As many streams as groups, one in each: nothing is dropped by streams.",
         "in_force": "The map that was in force, on today's interests and rates.",
-        "proposed": "The map that is proposed: what it moves pays within the horizon.",
+        "proposed": "The map that the method gave.",
         "anew": "The cheapest map that was found, whatever it moves.",
     },
     "MappingPinKindEnum": {

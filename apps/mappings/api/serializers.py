@@ -67,7 +67,7 @@ class MappingSettingsSerializer(ModelForm[MappingSettings]):
         required=False,
         min_value=1e-3,
         max_value=1e8,
-        help_text="Flows that are moved in a second when a plan is executed.",
+        help_text="Flows, or streams, that are moved in a second when a plan is executed.",
     )
     allowed_commands = serializers.SerializerMethodField()
     reason = serializers.CharField(
@@ -148,10 +148,13 @@ class MapPointSerializer(MapCostsSerializer):
     moved_streams = serializers.IntegerField(help_text=MOVED_STREAMS)
     placed = serializers.IntegerField(help_text="Flows that get a stream and had none.")
     retired = serializers.IntegerField(help_text="Flows that had a stream and nobody wants now.")
-    duration_s = serializers.FloatField(help_text="How long its moves take at the pace set, s.")
+    duration_s = serializers.FloatField(
+        help_text="How long flows and streams take to move at the pace set, s."
+    )
     pays_after_s = serializers.FloatField(
         allow_null=True,
-        help_text="When the work of moving is saved, s; null: it saves nothing.",
+        help_text="When the work of what it moves beyond the first of these maps is saved, s; null: "
+        "it saves nothing against that one.",
     )
     gain_share = serializers.FloatField(
         allow_null=True,
@@ -165,6 +168,9 @@ class MappingPinSerializer(serializers.Serializer[dict[str, Any]]):
     kind = serializers.ChoiceField(choices=PIN_KINDS)
     name = serializers.CharField(help_text="Of the topic, or of the stream.")
     to = serializers.IntegerField(help_text="The number of the stream, or of the group.")
+    number = serializers.IntegerField(
+        allow_null=True, help_text="Of a stream: its own number; null: it is a topic."
+    )
     price = serializers.FloatField(
         help_text="What the best move of it alone would save without the pin, work/s."
     )
@@ -181,7 +187,7 @@ class MappingWeightsSerializer(serializers.Serializer[dict[str, Any]]):
     flow_move_work = serializers.FloatField(help_text="Work of moving one flow.")
     stream_move_work = serializers.FloatField(help_text="Work of moving one stream.")
     horizon_s = serializers.FloatField(help_text="The time over which moves have to pay, s.")
-    flows_per_s = serializers.FloatField(help_text="Flows that are moved in a second.")
+    flows_per_s = serializers.FloatField(help_text="Flows, or streams, that are moved in a second.")
 
 
 class MappingOutcomeSerializer(serializers.Serializer[dict[str, Any]]):
@@ -193,13 +199,15 @@ class MappingOutcomeSerializer(serializers.Serializer[dict[str, Any]]):
     )
     compared = ComparedMapSerializer(
         many=True,
-        help_text="In this order: random, flat, in_force, proposed, anew; in_force and anew only "
-        "where a map was in force.",
+        help_text="In this order: random, flat, in_force, proposed, anew. Without flat where the "
+        "time limit left none for it, without in_force where no map was in force, without anew "
+        "where the curve of moves was not drawn to its end.",
     )
     points = MapPointSerializer(
         many=True,
         help_text="Maps that can be chosen, by rising moves. Where a map was in force the first "
-        "keeps it, but for flows without a stream and pins; else there is only the proposed one.",
+        "keeps it: only flows without a stream, and those that pins tear away, move. Else there "
+        "is only the proposed one.",
     )
     proposed = serializers.IntegerField(help_text="Which of `points` is proposed, from 0.")
     pins = MappingPinSerializer(
@@ -244,6 +252,7 @@ class MappingSerializer(serializers.ModelSerializer[Mapping]):
             "groups",
             "cost",
             "former_cost",
+            "kept_cost",
             "random_cost",
             "moved",
             "moved_streams",

@@ -5944,7 +5944,7 @@ export interface components {
          * @description - `random`: Every flow in any stream with the same chance: what it costs on average.
          *     - `flat`: As many streams as groups, one in each: nothing is dropped by streams.
          *     - `in_force`: The map that was in force, on today's interests and rates.
-         *     - `proposed`: The map that is proposed: what it moves pays within the horizon.
+         *     - `proposed`: The map that the method gave.
          *     - `anew`: The cheapest map that was found, whatever it moves.
          * @enum {string}
          */
@@ -7821,12 +7821,12 @@ export interface components {
             retired: number;
             /**
              * Format: double
-             * @description How long its moves take at the pace set, s.
+             * @description How long flows and streams take to move at the pace set, s.
              */
             duration_s: number;
             /**
              * Format: double
-             * @description When the work of moving is saved, s; null: it saves nothing.
+             * @description When the work of what it moves beyond the first of these maps is saved, s; null: it saves nothing against that one.
              */
             pays_after_s: number | null;
             /**
@@ -7894,6 +7894,11 @@ export interface components {
             readonly former_cost: number | null;
             /**
              * Format: double
+             * @description The same if that map is kept: only flows without a stream, and those that pins tear away, move; null: there was none.
+             */
+            readonly kept_cost: number | null;
+            /**
+             * Format: double
              * @description What a random map costs on average, work/s.
              */
             readonly random_cost: number;
@@ -7953,6 +7958,11 @@ export interface components {
             readonly former_cost: number | null;
             /**
              * Format: double
+             * @description The same if that map is kept: only flows without a stream, and those that pins tear away, move; null: there was none.
+             */
+            readonly kept_cost: number | null;
+            /**
+             * Format: double
              * @description What a random map costs on average, work/s.
              */
             readonly random_cost: number;
@@ -7997,9 +8007,9 @@ export interface components {
             weights: components["schemas"]["MappingWeights"];
             /** @description Wanted flows that had no stream in the map that was in force. */
             unmapped: number;
-            /** @description In this order: random, flat, in_force, proposed, anew; in_force and anew only where a map was in force. */
+            /** @description In this order: random, flat, in_force, proposed, anew. Without flat where the time limit left none for it, without in_force where no map was in force, without anew where the curve of moves was not drawn to its end. */
             compared: components["schemas"]["ComparedMap"][];
-            /** @description Maps that can be chosen, by rising moves. Where a map was in force the first keeps it, but for flows without a stream and pins; else there is only the proposed one. */
+            /** @description Maps that can be chosen, by rising moves. Where a map was in force the first keeps it: only flows without a stream, and those that pins tear away, move. Else there is only the proposed one. */
             points: components["schemas"]["MapPoint"][];
             /** @description Which of `points` is proposed, from 0. */
             proposed: number;
@@ -8013,6 +8023,8 @@ export interface components {
             name: string;
             /** @description The number of the stream, or of the group. */
             to: number;
+            /** @description Of a stream: its own number; null: it is a topic. */
+            number: number | null;
             /**
              * Format: double
              * @description What the best move of it alone would save without the pin, work/s.
@@ -8090,7 +8102,7 @@ export interface components {
             horizon_s?: number;
             /**
              * Format: double
-             * @description Flows that are moved in a second when a plan is executed.
+             * @description Flows, or streams, that are moved in a second when a plan is executed.
              */
             flows_per_s?: number;
             readonly version: number;
@@ -8142,7 +8154,7 @@ export interface components {
             horizon_s: number;
             /**
              * Format: double
-             * @description Flows that are moved in a second.
+             * @description Flows, or streams, that are moved in a second.
              */
             flows_per_s: number;
         };
@@ -9652,7 +9664,7 @@ export interface components {
             horizon_s?: number;
             /**
              * Format: double
-             * @description Flows that are moved in a second when a plan is executed.
+             * @description Flows, or streams, that are moved in a second when a plan is executed.
              */
             flows_per_s?: number;
             reason?: string;
