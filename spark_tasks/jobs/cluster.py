@@ -62,7 +62,6 @@ def direct(spark: Any, payload: bytes, input_uri: str, order: JobOrder) -> bytes
     with Reporter(order.progress_url, order.progress_token) as reporter:
         limit = _Limit(reporter, order.time_limit_s)
         call = _call(order, limit, reporter)
-        compared = answer.compared_costs(problem, call)
         choice = joint.cheapest(
             problem,
             params,
@@ -72,7 +71,8 @@ def direct(spark: Any, payload: bytes, input_uri: str, order: JobOrder) -> bytes
             report=answer.searching(call).report,
             workers=SparkWorkers(spark, input_uri, order, limit),
         )
-        return answer.written(problem, choice.flow_map, params, call, compared)
+        plain = answer.written(problem, choice.flow_map, params, call)
+        return answer.packed({**plain, **answer.compared_costs(problem, call)})
 
 
 def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
@@ -118,13 +118,13 @@ def search(payload: bytes, order: JobOrder, number: int, waves: int) -> dict[str
         try:
             problem = mapping_from_json(payload)
             params = from_dict(joint.Params, order.parameters)
-            if number == 0:
-                row["compared"] = json.dumps(answer.compared_costs(problem, call)).encode()
             report = answer.searching(call).report
             choice = joint.cheapest(
                 problem, params, [number], seed=call.seed, stop=call.stop, report=report
             )
-            packed = answer.written(problem, choice.flow_map, params, call, {})
+            packed = answer.packed(answer.written(problem, choice.flow_map, params, call))
+            if number == 0:
+                row["compared"] = json.dumps(answer.compared_costs(problem, call)).encode()
         except WeirError as error:
             return {**row, "error": str(error)}
     complete = choice.flow_map.complete

@@ -114,6 +114,14 @@ def made_anew(
     return flow_map if problem.former is None else _renumbered(problem, flow_map)
 
 
+def kept(problem: MappingProblem, watch: Watch) -> Point:
+    """Return the former map with only what must move: flows without a stream, and those that pins
+    tear away."""
+    adaptation = _Adaptation(problem, watch)
+    flow_map = adaptation.flow_map(*adaptation.map(), complete=True)
+    return Point(move_cost=np.inf, flow_map=flow_map)
+
+
 def curve(
     problem: MappingProblem, *, trials: int, seed: int, watch: Watch, rungs: int = RUNGS
 ) -> Curve:

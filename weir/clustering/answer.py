@@ -10,7 +10,7 @@ import numpy as np
 
 from weir.clustering import DEFAULT, clusterer, flat, joint
 from weir.clustering._improve import COUNTED, Watch
-from weir.clustering.adaptive import curve
+from weir.clustering.adaptive import curve, kept
 from weir.clustering.cost import filtering_cost, random_filtering
 from weir.codec.mapping import curve_to_list, mapping_from_json, mapping_result_to_dict
 from weir.errors import InvalidProblem, WeirError
@@ -28,18 +28,19 @@ if TYPE_CHECKING:
     from weir.kernel import Call
     from weir.model.mapping import FlowMap, MappingProblem
 
-COMPARED_UNTIL, CURVE_FROM = 0.05, 0.5
-"""How much of the work maps to compare with are thought to be, and where a curve begins."""
+CURVE_FROM, COMPARED_FROM = 0.5, 0.95
+"""How much of the work is done where a curve begins, and where a map to compare with does."""
 
-FLAT_WORK = 20_000_000_000
-"""Comparisons of a flow's users with groups for the flat map: of more, it takes some minutes."""
+FLAT_WORK = 2_000_000_000
+"""Comparisons of a flow's users with groups for the flat map: they take some seconds."""
 
 
 def answer(payload: bytes, call: Call) -> bytes:
     """The map of `call.method`, the best so far once `call.stop` says so.
 
     With `call.inputs["curve"]` its member `curve` is what fewer and more moves would cost. With
-    `call.inputs["compare"]` its members `flat` and `random` are what other maps would cost.
+    `call.inputs["compare"]` its members `random` and, where there is time, `flat` are what other
+    maps would cost; then a curve of one point keeps the former map where none is drawn.
     """
     return answer_of(mapping_from_json(payload), call)
 
@@ -49,26 +50,36 @@ def answer_of(problem: MappingProblem, call: Call) -> bytes:
     method whose map does not hold."""
     chosen = clusterer(call.method or DEFAULT)
     params = from_dict(chosen.Params, call.parameters)
-    search = searching(call)
+    report = searching(call).report
     try:
-        compared = compared_costs(problem, call)
-        flow_map = chosen.cluster(
-            problem, params, seed=call.seed, stop=call.stop, report=search.report
-        )
+        flow_map = chosen.cluster(problem, params, seed=call.seed, stop=call.stop, report=report)
+        plain = written(problem, flow_map, params, call)
     except MemoryError as error:
         raise WeirError(f"max_streams: counts of users and streams do not fit; {error}") from None
-    return written(problem, flow_map, params, call, compared)
+    return packed({**plain, **compared_costs(problem, call)})
+
+
+def packed(plain: Mapping[str, Any]) -> bytes:
+    """An answer in one spelling."""
+    return json.dumps(plain, sort_keys=True).encode()
 
 
 def compared_costs(problem: MappingProblem, call: Call) -> dict[str, dict[str, float]]:
-    """What a flat map and a random one cost, where `call` has to compare.
+    """What a random map and a flat one cost, where `call` has to compare.
 
-    The flat one comes before the search, which would leave it no time under a limit. With millions
-    of interests it is what its first passes give.
+    The flat one is left out where nobody waits any more, and where its counts do not fit into
+    memory: it is worth no part of the search. With millions of interests it is what its first
+    passes give.
     """
     if not call.inputs.get("compare"):
         return {}
-    part = _part(call, 0.0, COMPARED_UNTIL)
+    costs = {"random": costs_to_dict(random_filtering(problem))}
+    of_flat = None if call.stop() else _flat_costs(problem, call)
+    return costs if of_flat is None else {**costs, "flat": of_flat}
+
+
+def _flat_costs(problem: MappingProblem, call: Call) -> dict[str, float] | None:
+    part = _part(call, COMPARED_FROM, 1.0)
 
     def report(seen: Mapping[str, Any]) -> None:
         part.report({"done": seen["done"], "total": seen["total"]})  # its cost is no one's so far
@@ -77,9 +88,13 @@ def compared_costs(problem: MappingProblem, call: Call) -> dict[str, dict[str, f
     pass_work = max(len(problem.interests.users) * problem.max_groups, 1)
     epochs = min(params.max_epochs, max(FLAT_WORK // pass_work, 1))
     params = replace(params, max_epochs=epochs)
-    flow_map = flat.cluster(problem, params, seed=call.seed, stop=call.stop, report=report)
-    of_flat = filtering_cost(problem, flow_map.stream_of, flow_map.group_of)
-    return {"flat": costs_to_dict(of_flat), "random": costs_to_dict(random_filtering(problem))}
+    try:
+        flow_map = flat.cluster(problem, params, seed=call.seed, stop=call.stop, report=report)
+    except MemoryError:
+        return None
+    if call.stop():
+        return None
+    return costs_to_dict(filtering_cost(problem, flow_map.stream_of, flow_map.group_of))
 
 
 def costs_to_dict(cost: FilteringCost) -> dict[str, float]:
@@ -94,9 +109,12 @@ def costs_to_dict(cost: FilteringCost) -> dict[str, float]:
 
 
 def searching(call: Call) -> Call:
-    """The call whose reports are those of the search between what is compared and the curve."""
-    begin = COMPARED_UNTIL if call.inputs.get("compare") else 0.0
-    return _part(call, begin, CURVE_FROM if call.inputs.get("curve") else 1.0)
+    """The call whose reports are those of the search before a curve and what is compared."""
+    return _part(call, 0.0, CURVE_FROM if call.inputs.get("curve") else _drawn_until(call))
+
+
+def _drawn_until(call: Call) -> float:
+    return COMPARED_FROM if call.inputs.get("compare") else 1.0
 
 
 def _part(call: Call, begin: float, end: float) -> Call:
@@ -111,24 +129,21 @@ def _part(call: Call, begin: float, end: float) -> Call:
     return replace(call, report=report)
 
 
-def written(
-    problem: MappingProblem,
-    flow_map: FlowMap,
-    params: Any,
-    call: Call,
-    compared: Mapping[str, Any],
-) -> bytes:
-    """The map of a method with these parameters as the answer; raises WeirError where it does not
-    hold."""
+def written(problem: MappingProblem, flow_map: FlowMap, params: Any, call: Call) -> dict[str, Any]:
+    """The map of a method with these parameters, and the curve, as members of the answer; raises
+    WeirError where the map does not hold."""
     if fault := fault_of(problem, flow_map):
         raise WeirError(f"{call.method or DEFAULT} gave a map that does not hold: {fault}")
-    plain = {**mapping_result_to_dict(problem, flow_map), **compared}
+    plain = mapping_result_to_dict(problem, flow_map)
     if call.inputs.get("curve"):
         drawn = _curve(problem, params, call)
         plain["curve"] = curve_to_list(problem, drawn.points)
         if not drawn.complete:
             plain["status"] = "time_limit"
-    return json.dumps(plain, sort_keys=True).encode()
+    elif call.inputs.get("compare") and problem.former is not None:
+        watch = Watch(stop=call.stop, report=lambda seen: None)
+        plain["curve"] = curve_to_list(problem, (kept(problem, watch),))
+    return plain
 
 
 def _curve(problem: MappingProblem, params: Any, call: Call) -> Curve:
@@ -137,7 +152,7 @@ def _curve(problem: MappingProblem, params: Any, call: Call) -> Curve:
         raise WeirError(f"curve: only the method {joint.NAME} draws one; leave the method out")
     if problem.former is None:
         raise InvalidProblem("previous", "a curve begins at the map in force; add it")
-    watch = Watch(stop=call.stop, report=call.report, begin=CURVE_FROM)
+    watch = Watch(stop=call.stop, report=call.report, begin=CURVE_FROM, end=_drawn_until(call))
     drawn = curve(problem, trials=params.trials(problem), seed=call.seed, watch=watch)
     for point in drawn.points:
         if fault := fault_of(problem, point.flow_map):

@@ -62,7 +62,7 @@ MOST_GROUPS = 1_000_000
 
 _RESULT = (
     *("status", "cost", "transport_cost", "messaging_cost", "random_cost"),
-    *("moved", "moved_streams", "pin_prices"),
+    *("moved", "moved_streams", "pin_prices", "curve", "random", "flat"),
 )
 """Members of a result that a former one may bring along."""
 

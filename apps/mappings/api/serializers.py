@@ -153,8 +153,8 @@ class MapPointSerializer(MapCostsSerializer):
     )
     pays_after_s = serializers.FloatField(
         allow_null=True,
-        help_text="When the work of what it moves beyond the first of these maps is saved, s; null: "
-        "it saves nothing against that one.",
+        help_text="When the work of what it moves beyond the first of these maps is saved, s; "
+        "null: it saves nothing against that one.",
     )
     gain_share = serializers.FloatField(
         allow_null=True,

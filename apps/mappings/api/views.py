@@ -32,7 +32,7 @@ from apps.mappings.api.serializers import (
     ReceiverSerializer,
 )
 from apps.mappings.models import Mapping, MappingSettings
-from apps.mappings.selectors.maps import MapOf, map_of
+from apps.mappings.selectors.maps import MapOf, NotOfMapping, map_of
 from apps.mappings.selectors.problem import mappable
 from apps.mappings.selectors.settings import settings_of
 from apps.mappings.services import mapping_request
@@ -147,7 +147,7 @@ def chosen_map(request: Request, mapping: Mapping) -> MapOf:
     name = request.query_params.get("map") or ""
     try:
         return map_of(mapping, name)
-    except LookupError as error:
+    except NotOfMapping as error:
         raise serializers.ValidationError({"map": str(error)}) from error
 
 
@@ -214,7 +214,7 @@ class ReceiverViewSet(RowsOfMap):
             raise serializers.ValidationError({"user": "Name a subscriber."})
         try:
             row = self.chosen(request, mapping_id).receiver(name)
-        except LookupError as error:
+        except NotOfMapping as error:
             raise serializers.ValidationError({"user": str(error)}) from error
         return Response(ReceiverDetailSerializer(row).data)
 

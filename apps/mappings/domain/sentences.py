@@ -9,16 +9,16 @@ def mapping_sentence(
     moved: int,
     moved_streams: int,
     cost: float,
-    former_cost: float | None,
+    kept_cost: float | None,
     random_cost: float,
 ) -> str:
     """Return what a map does and what receivers filter then, without its name."""
     filtered = f"unwanted traffic costs receivers {figure(cost)} work/s"
-    if former_cost is None:
+    if kept_cost is None:
         against = f", {percent(cost / random_cost)} of a random map's" if random_cost else ""
         return f"maps {counted(wanted_flows, 'flow')}: {filtered}{against}."
     if moved or moved_streams:
         moves = f"moves {counted(moved, 'flow')} and {counted(moved_streams, 'stream')}"
     else:
         moves = "moves nothing"
-    return f"{moves}: {filtered}, by the map in force {figure(former_cost)}."
+    return f"{moves}: {filtered}; to keep the map would cost them {figure(kept_cost)}."

@@ -27,10 +27,16 @@ MOST_DEAREST = 50
 """Flows that reach one receiver unwanted, as many as are listed."""
 MOST_KEPT = 40_000_000
 """Numbers of eight bytes that stay in memory, of all mappings that are kept."""
+NAME_SIZE = 12
+"""What a name and its place in tables take, in numbers of eight bytes."""
 
 _LOADS = Queue("Another mapping is being read. Try again in a few seconds.", wait_s=20.0)
 
 Ints = NDArray[np.int64]
+
+
+class NotOfMapping(Exception):
+    """Signal that a mapping has no such map, or no such subscriber."""
 
 
 class MapOf:
@@ -85,11 +91,11 @@ class MapOf:
         return _Rows(chosen, self._receiver)
 
     def receiver(self, user: str) -> dict[str, Any]:
-        """Return one receiver with what it filters and why. Raises LookupError."""
+        """Return one receiver with what it filters and why. Raises NotOfMapping."""
         problem, flow_map = self._problem, self.flow_map
         at = bisect_left(problem.users, user)
         if at == len(problem.users) or problem.users[at] != user:
-            raise LookupError(f"This mapping has no subscriber {shown(user)}.")
+            raise NotOfMapping(f"This mapping has no subscriber {shown(user)}.")
         unwanted = unwanted_flows(problem, flow_map, at)
         dearest = []
         for flow, dropped, cost, because in zip(
@@ -232,7 +238,7 @@ def _number(place: np.int64) -> int | None:
 
 
 class _Parsed:
-    """The problem of a mapping with its maps, and the one that was looked at last."""
+    """The problem of a mapping with its maps, and the two that were looked at last."""
 
     def __init__(self, mapping: Mapping) -> None:
         """Read what was frozen and answered."""
@@ -241,19 +247,21 @@ class _Parsed:
         self._choices = choices_from_answer(self.problem, answer)
         self._former = map_in_force(self.problem)
         maps, streams = len(self._choices.maps) + 1, self.problem.max_streams
-        # A user joins a group for each interest at most, and a reception has six columns.
-        self.size = 7 * len(self.problem.interests.users)
+        # A user joins a group for each interest at most; each of two receptions has six columns.
+        self.size = 14 * len(self.problem.interests.users)
         self.size += maps * (len(self.problem.flows) + streams)
-        # One is enough: a page looks at one map at a time, and what it reads of it is large.
-        self._latest: MapOf | None = None
+        self.size += NAME_SIZE * (len(self.problem.flows) + len(self.problem.users))
+        # A page reads the map that is chosen, and beside it the one that was in force.
+        self._latest: tuple[MapOf, ...] = ()
 
     def map_of(self, name: str) -> MapOf:
-        """Return the map of this name. Raises LookupError."""
+        """Return the map of this name. Raises NotOfMapping."""
         flow_map, latest = self._flow_map(name), self._latest
-        if latest is None or latest.flow_map is not flow_map:
-            latest = MapOf(self.problem, flow_map, self._former)
-            self._latest = latest
-        return latest
+        chosen = next((each for each in latest if each.flow_map is flow_map), None)
+        if chosen is None:
+            chosen = MapOf(self.problem, flow_map, self._former)
+            self._latest = (chosen, *latest[:1])
+        return chosen
 
     def _flow_map(self, name: str) -> FlowMap:
         maps = self._choices.maps
@@ -261,12 +269,12 @@ class _Parsed:
             return maps[self._choices.proposed]
         if name == IN_FORCE:
             if self._former is None:
-                raise LookupError("No map was in force when this one was computed; leave it out.")
+                raise NotOfMapping("No map was in force when this one was computed; leave it out.")
             return self._former
         if name.isascii() and name.isdecimal() and len(name) < 10 and int(name) < len(maps):
             return maps[int(name)]
         places = "0" if len(maps) == 1 else f"0 to {len(maps) - 1}"
-        raise LookupError(f"This mapping has no map {shown(name)}; give {IN_FORCE} or {places}.")
+        raise NotOfMapping(f"This mapping has no map {shown(name)}; give {IN_FORCE} or {places}.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -299,7 +307,7 @@ _CACHE = _Cache()
 
 def map_of(mapping: Mapping, name: str) -> MapOf:
     """Return the map of this name: `in_force`, a place in the curve, or, empty, the proposed one.
-    Raises LookupError, and ApplicationError where others are read before it."""
+    Raises NotOfMapping, and ApplicationError where others are read before it."""
     parsed = _CACHE.get(mapping.public_id)
     if parsed is None:
         # A page reads several things at once: the first request reads the mapping for all.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, Exists, Max, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q
 from numpy.typing import NDArray
 
 from apps.catalog.models import Group, Interest, Stream, Subscriber, Topic
@@ -111,31 +111,21 @@ def _why_not(system: System) -> str:
         return f"{system} has no subscribers yet. Add subscribers with the topics that they want."
     if not Interest.objects.filter(topic__system=system).exists():
         return f"No subscriber of {system} wants a topic. Give subscribers the topics they want."
-    counts = {
-        model: model.objects.filter(system=system).aggregate(count=Count("pk"), last=Max("number"))
-        for model in (Stream, Group)
-    }
-    if not counts[Stream]["count"]:
-        return f"{system} has no streams yet. Add streams, numbered from 0, to carry its topics."
-    if not counts[Group]["count"]:
-        return f"{system} has no groups yet. Add groups, numbered from 0, to carry its streams."
-    for model, numbered in counts.items():
+    for model, carried in ((Stream, "its topics"), (Group, "its streams")):
+        rows = model.objects.filter(system=system).order_by("number")
+        numbers = list(rows.values_list("number", flat=True))
+        plural = model._meta.verbose_name_plural
+        if not numbers:
+            return f"{system} has no {plural} yet. Add {plural}, numbered from 0, to carry {carried}."
         # Numbers are unique: there is a gap where the last is not the number of those before.
-        if numbered["last"] >= numbered["count"]:
-            return _gap(model, system)
+        if numbers[-1] >= len(numbers):
+            missing = next(at for at, number in enumerate(numbers) if number != at)
+            noun = model._meta.verbose_name
+            return (
+                f"No {noun} has the number {missing}; {plural} are numbered from 0 without gaps. "
+                f"Add it, or give its number to {noun} {numbers[-1]}."
+            )
     return ""
-
-
-def _gap(model: type[Stream] | type[Group], system: System) -> str:
-    """Return which number is missing first, and which object to give it to."""
-    rows = model.objects.filter(system=system).order_by("number")
-    numbers: Sequence[int] = list(rows.values_list("number", flat=True))
-    missing = next(at for at, number in enumerate(numbers) if number != at)
-    noun = model._meta.verbose_name
-    return (
-        f"No {noun} has the number {missing}; {model._meta.verbose_name_plural} are numbered from "
-        f"0 without gaps. Add it, or give its number to {noun} {numbers[-1]}."
-    )
 
 
 def _flows(

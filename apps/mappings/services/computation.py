@@ -72,7 +72,7 @@ def describe(mapping: Mapping) -> str:
         moved=mapping.moved,
         moved_streams=mapping.moved_streams,
         cost=mapping.cost,
-        former_cost=mapping.former_cost,
+        kept_cost=mapping.kept_cost,
         random_cost=mapping.random_cost,
     )
     return f"{mapping} {text}"

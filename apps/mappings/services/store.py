@@ -23,6 +23,7 @@ from weir.clustering.cost import (
     moved_streams,
     random_filtering,
 )
+from weir.clustering.joint import NAME as DRAWS_CURVES
 from weir.codec.mapping import Choices, choices_from_answer
 from weir.errors import InvalidProblem
 from weir.model.mapping import NOWHERE, FlowMap, MappingProblem, Moving
@@ -30,6 +31,7 @@ from weir.model.mapping import NOWHERE, FlowMap, MappingProblem, Moving
 COSTS = ("cost", "transport_cost", "messaging_cost")
 FIGURES = (*COSTS, "unwanted_per_s", "dropped_per_s")
 PINS = {"flow": "flow_to_stream", "stream": "stream_to_group"}
+ALIKE = 1e-9
 MOST_PINS = 1000
 """The dearest pins that a row has."""
 
@@ -44,14 +46,17 @@ def _checked(run: Run, problem: MappingProblem, plain: Members[str, Any]) -> Cho
     for each in choices.maps:
         if fault := fault_of(problem, each):
             raise ValueError(f"{run}: answer does not hold: {fault}")
-    own = choices.maps[choices.proposed]
-    counts = (moved(problem, own), moved_streams(problem, own))
-    if (plain["moved"], plain["moved_streams"]) != counts:
-        raise ValueError(f"{run}: answer moves {plain['moved']} flows, its map {counts[0]}")
-    if plain["random"] != costs_to_dict(random_filtering(problem)):
+    if not _alike(plain["random"], costs_to_dict(random_filtering(problem))):
         raise ValueError(f"{run}: answer has another cost of a random map than its snapshot")
     _check_pins(run, problem, plain)
     return choices
+
+
+def _alike(stated: Members[str, float], counted: Members[str, float]) -> bool:
+    """Return whether both are the same to what powers differ between machines."""
+    return stated.keys() == counted.keys() and all(
+        math.isclose(stated[name], value, rel_tol=ALIKE) for name, value in counted.items()
+    )
 
 
 def _checked_costs(
@@ -59,14 +64,19 @@ def _checked_costs(
 ) -> list[dict[str, float]]:
     """Return the exact costs of each map. Raises ValueError unless the answer says the same: of its
     own map, and of the curve's."""
-    stated = {tuple(point[name] for name in COSTS) for point in plain.get("curve", ())}
-    own = tuple(plain[name] for name in COSTS)
+    figures = (*COSTS, "moved", "moved_streams")
+    stated = {tuple(point[name] for name in figures) for point in plain.get("curve", ())}
+    own = tuple(plain[name] for name in figures)
     every = []
     for at, each in enumerate(choices.maps):
         costs = costs_of(problem, each)
-        exact = tuple(costs[name] for name in COSTS)
+        moves = moved(problem, each), moved_streams(problem, each)
+        exact = (*(costs[name] for name in COSTS), *moves)
         if exact != own if at == choices.proposed else exact not in stated:
-            raise ValueError(f"{run}: a map of the answer costs {exact[0]} work/s, not as stated")
+            raise ValueError(
+                f"{run}: a map of the answer costs {exact[0]} work/s for {moves[0]} moves, not as "
+                "stated"
+            )
         every.append(costs)
     return every
 
@@ -105,6 +115,7 @@ def store_row(run: Run, problem: MappingProblem, plain: Members[str, Any]) -> Ma
         groups=problem.max_groups,
         cost=proposed["cost"],
         former_cost=None if in_force is None else in_force["cost"],
+        kept_cost=None if in_force is None else outcome["points"][0]["cost"],
         random_cost=compared["random"]["cost"],
         moved=proposed["moved"],
         moved_streams=proposed["moved_streams"],
@@ -127,18 +138,18 @@ def _outcome(
         raise ValueError(f"{run}: its snapshot does not say what moving takes")
     former = map_in_force(problem)
     in_force = None if former is None else costs_of(problem, former)
-    # Flows that have no stream yet, and pins, must move whatever is chosen: of a curve its first
-    # map is what moves are compared with.
-    base = costs[0] if "curve" in plain else in_force
-    points = _points(problem, moving, choices, costs, base)
-    compared = {name: {each: plain[name][each] for each in FIGURES} for name in ("random", "flat")}
-    proposed = {name: points[choices.proposed][name] for name in FIGURES}
-    if in_force is None:
-        compared |= {"proposed": proposed}
-    else:
+    points = _points(problem, moving, choices, costs)
+    compared = {
+        name: {each: plain[name][each] for each in FIGURES}
+        for name in ("random", "flat")
+        if name in plain
+    }
+    if in_force is not None:
+        compared["in_force"] = in_force
+    compared["proposed"] = {name: points[choices.proposed][name] for name in FIGURES}
+    if in_force is not None and run.method == DRAWS_CURVES and plain["status"] == "solved":
         cheapest = min(points, key=lambda point: point["cost"])
-        anew = {name: cheapest[name] for name in FIGURES}
-        compared |= {"in_force": in_force, "proposed": proposed, "anew": anew}
+        compared["anew"] = {name: cheapest[name] for name in FIGURES}
     return {
         "weights": {
             "transport": weights.transport,
@@ -156,6 +167,7 @@ def _outcome(
         "points": points,
         "proposed": choices.proposed,
         "pins": _pins(run, problem, plain),
+        "pin_count": sum(len(prices) for prices in plain["pin_prices"].values()),
     }
 
 
@@ -169,17 +181,20 @@ def _points(
     moving: Moving,
     choices: Choices,
     costs: Sequence[Members[str, float]],
-    base: Members[str, float] | None,
 ) -> list[dict[str, Any]]:
-    """Return the figures of each map that can be chosen; what it saves is counted from `base`."""
+    """Return the figures of each map that can be chosen.
+
+    Flows that have no stream yet, and pins, must move whatever is chosen: what a map moves and
+    saves beyond the first one is what has to pay.
+    """
     first = costs[0]["cost"]
     least = min(each["cost"] for each in costs)
     placed, retired = _placed_and_retired(problem)
+    moves = [(moved(problem, each), moved_streams(problem, each)) for each in choices.maps]
     points: list[dict[str, Any]] = []
-    for each, cost in zip(choices.maps, costs, strict=True):
-        flows, streams = moved(problem, each), moved_streams(problem, each)
-        work = flows * moving.flow_work + streams * moving.stream_work
-        saving = 0.0 if base is None else base["cost"] - cost["cost"]
+    for cost, (flows, streams) in zip(costs, moves, strict=True):
+        more_flows, more_streams = flows - moves[0][0], streams - moves[0][1]
+        work = more_flows * moving.flow_work + more_streams * moving.stream_work
         points.append(
             {
                 **cost,
@@ -187,8 +202,8 @@ def _points(
                 "moved_streams": streams,
                 "placed": placed,
                 "retired": retired,
-                "duration_s": (flows + placed) / moving.flows_per_s,
-                "pays_after_s": _ratio(work, saving),
+                "duration_s": (flows + placed + streams) / moving.flows_per_s,
+                "pays_after_s": _ratio(max(work, 0.0), first - cost["cost"]),
                 "gain_share": _ratio(first - cost["cost"], first - least),
             }
         )
@@ -231,6 +246,7 @@ def _pins(run: Run, problem: MappingProblem, plain: Members[str, Any]) -> list[d
             "kind": kind,
             # A stream that was deleted meanwhile is left with its number.
             "name": names.get(name, name) if kind == "stream" else name,
+            "number": int(name) if kind == "stream" else None,
             "to": to,
             "price": price,
         }
