@@ -115,7 +115,7 @@ def assert_same(one: MappingProblem, other: MappingProblem) -> None:
     assert (one.weights, one.moving) == (other.weights, other.moving)
     assert (one.move_cost, one.stream_move_cost) == (other.move_cost, other.stream_move_cost)
     assert (one.former is None) == (other.former is None)
-    pairs = [
+    pairs: list[tuple[Any, Any]] = [
         (one.rates_per_s, other.rates_per_s),
         (one.interests.starts, other.interests.starts),
         (one.interests.users, other.interests.users),
