@@ -1,5 +1,6 @@
 """A small market: topics that subscribers want in common, streams and groups to carry them."""
 
+from collections.abc import Callable
 from collections.abc import Mapping as Members
 from dataclasses import dataclass
 from typing import Any
@@ -83,9 +84,10 @@ def make_market(
     return Market(system=system, load=load)
 
 
-def kernel_answer(run: Run) -> bytes:
+def kernel_answer(run: Run, stop: Callable[[], bool] = lambda: False) -> bytes:
     """What the job would answer."""
     call = Call(
+        stop=stop,
         method=run.method,
         parameters=run.parameters,
         seed=run.seed,
@@ -94,12 +96,17 @@ def kernel_answer(run: Run) -> bytes:
     return answer.answer(bytes(run.snapshot.payload), call)
 
 
-def mapped_run(market: Market, actor: User | None = None, **asked: Any) -> Run:
+def mapped_run(
+    market: Market,
+    actor: User | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    **asked: Any,
+) -> Run:
     """A run that has ended."""
     if "method" not in asked:
         asked = {"parameters": QUICK, **asked}
     run = claim(mapping_request(system=market.system, actor=actor, **asked))
-    run_store(run, kernel_answer(run))
+    run_store(run, kernel_answer(run, stop))
     return Run.objects.get(pk=run.pk)
 
 

@@ -116,7 +116,9 @@ def _why_not(system: System) -> str:
         numbers = list(rows.values_list("number", flat=True))
         plural = model._meta.verbose_name_plural
         if not numbers:
-            return f"{system} has no {plural} yet. Add {plural}, numbered from 0, to carry {carried}."
+            return (
+                f"{system} has no {plural} yet. Add {plural}, numbered from 0, to carry {carried}."
+            )
         # Numbers are unique: there is a gap where the last is not the number of those before.
         if numbers[-1] >= len(numbers):
             missing = next(at for at, number in enumerate(numbers) if number != at)

@@ -169,9 +169,11 @@ class TestFromAMapInForce:
             assert (point["moved"], point["moved_streams"]) == (moved, moved_streams)
             placed, retired = int((wanted & ~had).sum()), int((had & ~wanted).sum())
             assert (point["placed"], point["retired"]) == (placed, retired) == (10, 5)
-            assert point["duration_s"] == (moved + 10) / 2.0
+            assert point["duration_s"] == (moved + 10 + moved_streams) / 2.0
             saving = first["cost"] - costs["cost"]
-            work = 500.0 * moved + 7000.0 * moved_streams
+            # What must move whatever is chosen has nothing to pay for.
+            more = moved - first["moved"], moved_streams - first["moved_streams"]
+            work = 500.0 * more[0] + 7000.0 * more[1]
             assert point["pays_after_s"] == (work / saving if saving > 0 else None)
             assert point["gain_share"] == saving / (first["cost"] - last)
         assert (first["moved"], first["moved_streams"], first["gain_share"]) == (0, 0, 0.0)
@@ -210,7 +212,8 @@ class TestFromAMapInForce:
         assert mapping.outcome["points"][-1]["moved"] > 0
         text = computation_of("mapping").describe(mapping)
         assert text.startswith("M-1 moves nothing: unwanted traffic costs receivers ")
-        assert text.endswith(f" work/s, by the map in force {mapping.former_cost:,.0f}.")
+        assert text.endswith(f" work/s; to keep the map would cost them {mapping.kept_cost:,.0f}.")
+        assert mapping.kept_cost == mapping.outcome["points"][0]["cost"] == mapping.cost
 
     def test_moves_are_described(self, mapped):
         mapping = map_market(mapped)
@@ -220,20 +223,29 @@ class TestFromAMapInForce:
             f"M-1 moves {mapping.moved} flows and {mapping.moved_streams} stream"
         )
 
-    def test_a_method_without_a_curve_saves_against_the_map_in_force(self, market):
+    def test_a_method_without_a_curve_saves_against_keeping_the_map(self, market):
         in_turn(market)
         run = mapped_run(market, method="iterative")
         outcome = run.mapping.outcome
-        (point,) = outcome["points"]
-        in_force = outcome["compared"][2]
-        assert in_force["map"] == "in_force"
-        saving = in_force["cost"] - point["cost"]
+        keep, point = outcome["points"]
+        assert (keep["moved"], keep["moved_streams"], outcome["proposed"]) == (0, 0, 1)
+        assert run.mapping.kept_cost == keep["cost"]
+        saving = keep["cost"] - point["cost"]
         assert saving > 0
         work = 1000.0 * point["moved"] + 10_000.0 * point["moved_streams"]
         assert point["pays_after_s"] == work / saving
-        assert point["gain_share"] is None
-        # There is one map to choose from, and it is the cheapest.
-        assert figures_of(outcome["compared"][-1]) == figures_of(outcome["compared"][-2])
+        assert (keep["gain_share"], point["gain_share"]) == (0.0, 1.0)
+        assert [row["map"] for row in outcome["compared"]] == [
+            *("random", "flat", "in_force", "proposed")
+        ]
+
+    def test_a_search_that_was_stopped_compares_with_what_there_was_time_for(self, mapped):
+        run = mapped_run(mapped, stop=lambda: True)
+        mapping = run.mapping
+        assert not mapping.complete
+        assert [row["map"] for row in mapping.outcome["compared"]] == [
+            *("random", "in_force", "proposed")
+        ]
 
     def test_an_answer_of_the_same_map_moves_nothing(self, market):
         run = mapped_run(market)
