@@ -184,7 +184,7 @@ def statements(rows: Sequence[Case]) -> list[Statement]:
             key="gf-sf",
             paper="GF is better than SF.",
             measured=f"SF / GF {span(behind)}, above 1 in {sum(each > 1 for each in behind)} of "
-            f"{len(behind)} settings; by transport / (messaging x aggregation): "
+            f"{len(behind)} settings; by share: "
             + ", ".join(
                 f"{ratio:g}: {span(each)}, {sum(one > 1 for one in each)} of {len(each)}"
                 for ratio, each in by_ratio.items()
@@ -202,8 +202,11 @@ def statements(rows: Sequence[Case]) -> list[Statement]:
         Statement(
             key="iterative-better",
             paper="Iterative algorithms produce better results.",
-            measured=", ".join(f"{name} / GF {span(each)}" for name, each in better.items())
-            + f" over {len(searched)} settings",
+            measured=", ".join(
+                f"{name} / GF {span(each, 3)}, below 1 in {sum(one < 1 for one in each)} of "
+                f"{len(each)} settings"
+                for name, each in better.items()
+            ),
             holds=all(each < 1 for name in better for each in better[name]),
         ),
         Statement(
@@ -214,17 +217,6 @@ def statements(rows: Sequence[Case]) -> list[Statement]:
                 for name, each in longer.items()
             ),
             holds=all(median(each) > 1 for each in longer.values()),
-        ),
-        Statement(
-            key="together",
-            paper="All of this in the same setting, and GF better than without a hierarchy.",
-            measured=f"in {sum(map(together, rows))} of {len(rows)} settings; by transport / "
-            "(messaging x aggregation): "
-            + "; ".join(
-                f"{ratio:g}: {sum(together(row) for row in rows if row.ratio == ratio)}"
-                for ratio in by_ratio
-            ),
-            holds=any(map(together, rows)),
         ),
         Statement(
             key="weir",

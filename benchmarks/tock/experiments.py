@@ -46,7 +46,8 @@ class Outcome:
 
 
 def _of_algorithms(rows: list[algorithms.Case]) -> str:
-    return f"{report.algorithms_table(rows)}\n{report.searches_table(rows)}\n{WHY_ALGORITHMS}"
+    tables = (report.outside(rows), report.algorithms_table(rows), report.searches_table(rows))
+    return "\n".join([*tables, WHY_ALGORITHMS])
 
 
 WHY_LAYERS = (
@@ -56,11 +57,11 @@ WHY_LAYERS = (
 WHY_ALGORITHMS = (
     "**GF and SF**: which is better is a matter of the share and of how many streams a group has. "
     "SF makes good streams and leaves groups what comes of them, GF the other way round, so the "
-    "dearer an unwanted message is at the transport, the better GF comes off; with few streams it "
-    "never does. The slides' order asks for a share that is not small, and their advantage of a "
-    "hierarchy for one below 1: what they measured lies between. **GF / Random** depends on "
-    "numbers of streams and groups more than on anything else, and on how much users have in "
-    "common: where each follows one market, maps gain most."
+    "dearer an unwanted message is at the transport, the better GF comes off. The slides' order "
+    "asks for a share that is not small, and their advantage of a hierarchy for one below 1: what "
+    "they measured probably lies between, with hundreds of streams. **GF / Random** falls with "
+    "more streams and groups, and with what users have in common. **RRA** begins with a step of GF "
+    "and keeps the best map, so that it can at worst be as good."
 )
 WHY_WILDCARDS = (
     "The slides measured the throughput of a JMS prototype. Here what is sent is counted: a "

@@ -38,7 +38,7 @@ WAYS = {
     FIRST: SERIES[1],
     GF_ANEW: SERIES[4],
     GF_AGAIN: SERIES[2],
-    FOLLOWING: SERIES[0],
+    **dict(zip(FOLLOWING.values(), (SERIES[3], "#74B2C0", SERIES[0]), strict=True)),
 }
 SHOWN_MARKETS = 4
 
@@ -163,12 +163,13 @@ def draw_algorithms(rows: Sequence[Case], path: Path) -> None:
         column.set_xticks(range(len(sizes)), names, size=6)
         column.set_xlabel("streams, groups")
     axes[0].set_ylabel("cost in that of random")
-    axes[0].annotate(
+    axes[-1].annotate(
         "the slides' GF / Random",
-        (0.02, MOST),
+        (0.98, MOST),
         xycoords=("axes fraction", "data"),
-        xytext=(0, -8),
+        xytext=(0, 2),
         textcoords="offset points",
+        ha="right",
         color=TEXT_3,
         size=6,
     )
@@ -207,7 +208,7 @@ def draw_day(rows: Sequence[Hour], path: Path) -> None:
         column.axhline(1.0, color=TEXT_2, lw=1.0)
         column.set_xlabel("hour of today")
     axes[0].set_ylabel("cost in that of a map made anew")
-    axes[-1].legend(fontsize=6)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     save(figure, path)
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from benchmarks.mapping import weights_of
-from benchmarks.tock.algorithms import FLAT, GF, IT, RRA, SF, WEIR, together
+from benchmarks.tock.algorithms import FLAT, GF, IT, LEAST, MOST, RRA, SF, WEIR, together
 from benchmarks.tock.day import (
-    FOLLOWING,
     GF_AGAIN,
-    MOVE_COST,
+    MOVE_COSTS,
     mean_costs,
 )
 from benchmarks.tock.pictures import WAYS
-from benchmarks.tock.settings import USUAL, span
+from benchmarks.tock.settings import DEAR_TRANSPORT, USUAL, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,7 +62,8 @@ def _taken(effort: Effort) -> str:
         ),
         (
             "share",
-            ", ".join(f"{ratio:g}" for ratio in effort.ratios),
+            ", ".join(f"{ratio:g}" for ratio in effort.ratios)
+            + f"; {DEAR_TRANSPORT:g} beside flat maps",
             "the slides estimate costs of both layers and do not print them. At 1 a message costs "
             "the same at both and streams are of no use; the slides speak of *efficient filtering "
             f"at transport layer*. Packets hold {weights_of(1.0).aggregation:g} messages, which "
@@ -83,8 +84,13 @@ def _taken(effort: Effort) -> str:
         ("seeds", f"{len(effort.seeds)}", "a load and its random maps"),
         (
             "IT, RRA, Weir",
-            f"all sizes and shares on the default load with {len(effort.searched_seeds)} seeds; "
-            "sizes "
+            "all sizes and shares on the default load with "
+            + (
+                "one seed"
+                if len(effort.searched_seeds) == 1
+                else f"{len(effort.searched_seeds)} seeds"
+            )
+            + "; sizes "
             + ", ".join(f"{streams}/{groups}" for streams, groups in effort.searched)
             + " and shares "
             + ", ".join(f"{ratio:g}" for ratio in effort.searched_ratios)
@@ -127,8 +133,7 @@ def algorithms_table(rows: Sequence[Case]) -> str:
     """Return GF in random and SF in GF by size and share, with in how many settings all holds."""
     ratios = sorted({row.ratio for row in rows})
     lines = [
-        "GF / random; SF / GF; settings in which all that the slides say of these methods holds "
-        "together:\n",
+        "GF / random; SF / GF; settings in which all of this holds together:\n",
         "| streams/groups | " + " | ".join(f"share {ratio:g}" for ratio in ratios) + " |",
         "|---|" + "---|" * len(ratios),
     ]
@@ -143,6 +148,31 @@ def algorithms_table(rows: Sequence[Case]) -> str:
             )
         lines.append(f"| {size[0]}/{size[1]} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def outside(rows: Sequence[Case]) -> str:
+    """Return where GF / random is not what the slides say."""
+    parts = []
+    for word, out in (
+        ("above", lambda share: share > MOST),
+        ("below", lambda share: share < LEAST),
+    ):
+        cases = [row for row in rows if out(round(row.costs[GF] / row.random, 1))]
+        if cases:
+            counts = Counter(f"{row.streams}/{row.groups}" for row in cases)
+            loads = Counter(row.shape for row in cases)
+            shape, most = loads.most_common(1)[0]
+            sizes = ", ".join(f"{size} ({count})" for size, count in counts.most_common())
+            parts.append(
+                f"{len(cases)} settings are {word} the slides' range, by streams/groups {sizes}; "
+                f"{most} of them are of the load *{shape}*."
+            )
+    everything = sum(map(together, rows))
+    parts.append(
+        "GF / random within the range, GF better than SF and than flat, and IT and RRA better than "
+        f"GF where they were run, hold together in {everything} of {len(rows)} settings."
+    )
+    return " ".join(parts) + "\n"
 
 
 def searches_table(rows: Sequence[Case]) -> str:
@@ -187,9 +217,9 @@ DAY = (
     "The slides describe the cycle of running, profiling, optimizing and changing, and state no "
     "result. Today is the second of two days of Weir's load (markets that open around the clock, "
     "hot topics, interests that change), mapped every three hours; costs are in that of Weir's "
-    f"map made anew. {FOLLOWING} is charged {MOVE_COST:g} units of work per second for a flow that "
-    f"changes its stream; {GF_AGAIN} is what the slides' sentence describes, with nothing charged. "
-    "Topics that come to be wanted go to where they add least."
+    f"map made anew. Weir is charged {', '.join(f'{each:g}' for each in MOVE_COSTS)} units of work "
+    f"per second for a flow that changes its stream; {GF_AGAIN} is what the slides' sentence "
+    "describes, with nothing charged. Topics that come to be wanted go to where they add least."
 )
 NOT_COMPARED = """\
 ## What has no number to compare with

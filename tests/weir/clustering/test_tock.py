@@ -33,7 +33,7 @@ DIFFERENT: dict[str, set[str]] = {
     "cost": set(),
     "load": set(),
     "layers": set(),
-    "algorithms": set(),
+    "algorithms": {"of-random", "gf-sf", "iterative-better", "weir"},
     "convergence": set(),
     "scenario": set(),
     "day": set(),
