@@ -262,9 +262,10 @@ bench: install dev ## measure optimizers and agents, as ratios to plain implemen
 bench-running: dev chromium ## what the system that runs here costs while nobody uses it, and page times
 	$(BIN)/python -m benchmarks.running_system --state "$(STATE)"
 
-experiments: compiled dev ## the experiments of the Gryphon and SRTM papers: docs/gryphon.md, docs/srtm.md, and pictures
+experiments: compiled dev ## the experiments of the papers: docs/gryphon.md, docs/srtm.md, docs/clustering.md, and pictures
 	$(BIN)/python -m benchmarks.gryphon --out docs/pictures/gryphon --report docs/gryphon.md
 	$(BIN)/python -m benchmarks.srtm --out docs/pictures/srtm --report docs/srtm.md
+	$(BIN)/python -m benchmarks.tock --out docs/pictures/clustering --report docs/clustering.md
 
 pictures: e2e ## the README's picture, from the browser journeys
 	cp var/pictures/readme.png docs/allocation.png

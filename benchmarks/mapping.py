@@ -1,6 +1,6 @@
 """Maps of flows to streams and groups: cost and CPU time of every method beside plain GF's.
 
-    python -m benchmarks.mapping [methods] [weights] [settings] [large] [drift]
+    python -m benchmarks.mapping [methods] [weights] [large] [drift]
 
 Loads are the slides' market model. Plain GF is the slides' groups first in numpy, on the same load
 in the same run. Costs are divided by its cost, CPU seconds are those of all threads.
@@ -26,16 +26,14 @@ from benchmarks import plain_clustering
 from benchmarks.plain_clustering import cost_of, random_cost_of
 from weir.clustering import (
     clusterers,
-    groups_first,
     iterative,
     joint,
     random_restart,
-    streams_first,
 )
 from weir.clustering._improve import Watch
 from weir.clustering.adaptive import curve, made_anew
 from weir.clustering.cost import moved, moved_streams
-from weir.clustering.loads import SLIDES, drifted, fan_out, large_load, market_load
+from weir.clustering.loads import drifted, fan_out, large_load, market_load
 from weir.model.mapping import NOWHERE, FlowMap, FormerMap, MappingProblem, Weights
 from weir.warm_up import warm_up_mappings
 
@@ -57,16 +55,6 @@ EFFORTS = (0.0, 100.0, 1000.0)
 DRIFT = 0.1
 MOVED = 0.1
 """Part of the flows that an adaptive map may move."""
-SETTINGS: tuple[dict[str, Any], ...] = (
-    {},
-    {"markets": 4},
-    {"markets": 16},
-    {"markets_per_user": 1},
-    {"markets_per_user": 8},
-    {"noise": 0.0},
-    {"noise": 1.0},
-)
-"""What the slides do not give, beside the defaults."""
 
 
 def run(
@@ -212,25 +200,6 @@ def print_weights() -> None:
             print(f"  ({streams}, {groups}) transport share {ratio:<5}{''.join(cells)}")
 
 
-def print_settings() -> None:
-    """Print GF / Random, which the slides measured as 0.4 to 0.6, and SF / GF, by setting."""
-    print("settings: GF / Random, SF / GF by transport / (messaging x aggregation)")
-    print(f"    {'':<32}" + "".join(f"{ratio:>16}" for ratio in RATIOS))
-    for streams, groups in SIZES:
-        for changes in SETTINGS:
-            shape = replace(SLIDES, **changes)
-            problem = market_load(1, shape, max_streams=streams, max_groups=groups)
-            first, second = (run(each, problem, 1)[0] for each in (groups_first, streams_first))
-            cells = ""
-            for ratio in RATIOS:
-                weighed = replace(problem, weights=weights_of(ratio))
-                cost = cost_of(weighed, first)
-                share = cost / random_cost_of(weighed)
-                cells += f"{share:9.3f} {cost_of(weighed, second) / cost:6.3f}"
-            named = ", ".join(f"{name} {value}" for name, value in changes.items())
-            print(f"    {f'({streams}, {groups})':<12}{named or 'defaults':<20}{cells}")
-
-
 def print_large() -> None:
     """Print the default method on large loads, each in a process of its own for its memory."""
     print(f"large: {joint.NAME}; elapsed seconds of the method, peak memory of the whole process")
@@ -362,7 +331,6 @@ def print_drift() -> None:
 PARTS = {
     "methods": print_methods,
     "weights": print_weights,
-    "settings": print_settings,
     "large": print_large,
     "drift": print_drift,
 }

@@ -12,4 +12,5 @@ class Statement:
     key: str
     paper: str
     measured: str
-    holds: bool
+    holds: bool | None
+    """None where there is nothing to compare with."""
