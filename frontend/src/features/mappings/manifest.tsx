@@ -54,6 +54,7 @@ export const manifest: Manifest = {
       recomputed: {
         label: "The map of flows",
         word: "Mapping",
+        planless: true,
         about:
           "Flows are mapped again by today's interests and rates. The map is kept to be read; no plan is made of it.",
         methods: async (queries) => {

@@ -161,6 +161,31 @@ it("offers no commands to who may not", async () => {
   }
 });
 
+it("offers no plan of what none can be made of", async () => {
+  const asked = serve(
+    answers({
+      [`POST ${ROOM}/schedules`]: ok(schedule()),
+      "GET /api/v1/mapping-methods": ok({ results: [] }),
+    }),
+  );
+  const { user } = open();
+  await user.click(await screen.findByRole("button", { name: "New schedule" }));
+  const dialog = within(await screen.findByRole("dialog"));
+  await user.type(dialog.getByLabelText("Name"), "maps");
+  await user.click(dialog.getByRole("button", { name: "Every 5 minutes" }));
+  const then = dialog.getByLabelText("Then");
+  expect(within(then).getAllByRole("option")).toHaveLength(3);
+  await user.selectOptions(dialog.getByLabelText("Recomputes"), "The map of flows");
+  expect(
+    within(then)
+      .getAllByRole("option")
+      .map(({ textContent }) => textContent),
+  ).toEqual(["Compute only"]);
+  await user.click(dialog.getByRole("button", { name: "Save schedule" }));
+  await waitFor(() => expect(writes(asked)).toHaveLength(1));
+  expect(writes(asked)[0]?.body).toMatchObject({ subject: "mapping", then: "none" });
+});
+
 it("makes a schedule from a preset, with its reading and next times shown before", async () => {
   const asked = serve(answers({ [`POST ${ROOM}/schedules`]: ok(schedule()) }));
   const { user } = open();

@@ -2,11 +2,14 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { subjectOf, subjects, type RuleDraft } from "./rule-draft";
-import { THENS } from "./words";
+import { COMPUTE_ONLY, THENS } from "./words";
 
 import { keys } from "@/api/query-keys";
 import { CheckField, ChoiceField, NumberField } from "@/components/ui/fields";
 import { messageFor, type FieldProblem } from "@/lib/problem";
+
+const PLANS =
+  "No plan is made where nothing is worth a change. What is submitted the policy may approve by itself; whoever saves this does not decide about it, and an operator executes.";
 
 export function RuleFields({
   draft,
@@ -36,8 +39,14 @@ export function RuleFields({
           required
           options={subjects().map(({ kind, label }) => ({ value: kind, label }))}
           value={draft.subject}
-          // Each has methods of its own.
-          onChange={(subject) => set({ subject, method: "" })}
+          // Each has methods of its own, and a plan is not made of each.
+          onChange={(kind) =>
+            set({
+              subject: kind,
+              method: "",
+              ...(subjectOf(kind)?.planless ? { then: COMPUTE_ONLY } : {}),
+            })
+          }
           hint={subject?.about}
           error={messageFor(errors, "subject")}
         />
@@ -75,10 +84,10 @@ export function RuleFields({
       <ChoiceField
         label="Then"
         required
-        options={THENS}
+        options={subject?.planless ? THENS.filter(({ value }) => value === COMPUTE_ONLY) : THENS}
         value={draft.then}
         onChange={(then) => set({ then })}
-        hint="No plan is made where nothing is worth a change. What is submitted the policy may approve by itself; whoever saves this does not decide about it, and an operator executes."
+        hint={subject?.planless ? "No plan can be made of it yet." : PLANS}
         error={messageFor(errors, "then")}
       />
       <CheckField
