@@ -213,6 +213,7 @@ class MappingOutcomeSerializer(serializers.Serializer[dict[str, Any]]):
     pins = MappingPinSerializer(
         many=True, help_text="The dearest first, at most a thousand of them."
     )
+    pin_count = serializers.IntegerField(help_text="How many pins the map has.")
 
 
 class MappingSerializer(serializers.ModelSerializer[Mapping]):

@@ -8015,6 +8015,8 @@ export interface components {
             proposed: number;
             /** @description The dearest first, at most a thousand of them. */
             pins: components["schemas"]["MappingPin"][];
+            /** @description How many pins the map has. */
+            pin_count: number;
         };
         /** @description A pin, and what it costs by the proposed map. */
         MappingPin: {
