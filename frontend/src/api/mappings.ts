@@ -18,7 +18,6 @@ export type MappingOutcome = Schemas["MappingOutcome"];
 export type MapPoint = Schemas["MapPoint"];
 export type ComparedMap = Schemas["ComparedMap"];
 export type MappingPin = Schemas["MappingPin"];
-export type MappingWeights = Schemas["MappingWeights"];
 export type MappingSettings = Schemas["MappingSettings"];
 export type MappingMethod = Schemas["MappingMethod"];
 export type MappingRequest = Schemas["MappingRequestRequest"];
@@ -38,10 +37,6 @@ export const mappingsQuery = (query: ListQuery) =>
     queryFn: async ({ signal }): Promise<Page<Mapping>> =>
       await take(client.GET("/api/v1/mappings", { params: { query }, signal })),
   });
-
-/** The newest maps of a system. */
-export const useMappings = (system: string, pageSize = 20) =>
-  useQuery(mappingsQuery({ system, page_size: pageSize }));
 
 export const mappingQuery = (id: string) =>
   queryOptions({

@@ -51,7 +51,8 @@ export const keys = {
   },
   /** Maps of flows to streams and groups. `map`: which of one answer. */
   mappings: {
-    all: ["mappings"] as const,
+    /** News freshen these alone: a map never changes once it stands. */
+    lists: ["mappings", "list"] as const,
     list: (query: ListQuery) => ["mappings", "list", query] as const,
     one: (id: string) => ["mappings", "one", id] as const,
     heat: (id: string, map: string, rows: number, columns: number) =>
@@ -62,10 +63,9 @@ export const keys = {
       ["mappings", "one", id, "receiver", map, user] as const,
     moves: (id: string, map: string, query: ListQuery) =>
       ["mappings", "one", id, "moves", map, query] as const,
-    /** Apart from the maps: both move with edits of the model. */
+    /** Apart from the maps: it moves with edits of the model. */
     allMappable: ["mappable"] as const,
     mappable: (system: string) => ["mappable", system] as const,
-    allSettings: ["mapping-settings"] as const,
     settings: (system: string) => ["mapping-settings", system] as const,
     methods: ["mapping-methods"] as const,
   },

@@ -39,6 +39,7 @@ export const mapping = (change: Partial<Mapping> = {}): Mapping => ({
   groups: 20,
   cost: 182_900,
   former_cost: 231_500,
+  kept_cost: 231_500,
   random_cost: 412_300,
   moved: 1_840,
   moved_streams: 8,
@@ -64,7 +65,7 @@ export const mapPoint = (change: Partial<MapPoint> = {}): MapPoint => ({
   moved_streams: 8,
   placed: 0,
   retired: 0,
-  duration_s: 46,
+  duration_s: 46.2,
   // Its work of moving, 1,920 thousand, by the 48,600 work/s that it saves.
   pays_after_s: 39.5,
   gain_share: 0.74,
@@ -75,6 +76,7 @@ export const mappingPin = (change: Partial<MappingPin> = {}): MappingPin => ({
   kind: "flow",
   name: "fx.eurusd",
   to: 14,
+  number: null,
   price: 1_900,
   ...change,
 });
@@ -107,11 +109,12 @@ export const mappingOutcome = (change: Partial<MappingOutcome> = {}): MappingOut
     mapPoint(),
     mapPoint({
       ...costs(49_000, 116_800),
-      ...{ moved: 5_400, moved_streams: 150, duration_s: 135, pays_after_s: 105, gain_share: 1 },
+      ...{ moved: 5_400, moved_streams: 150, duration_s: 138.75, pays_after_s: 105, gain_share: 1 },
     }),
   ],
   proposed: 1,
-  pins: [mappingPin(), mappingPin({ kind: "stream", name: "s-07", to: 3, price: 600 })],
+  pins: [mappingPin(), mappingPin({ kind: "stream", name: "s-07", number: 7, to: 3, price: 600 })],
+  pin_count: 2,
   ...change,
 });
 

@@ -87,10 +87,13 @@ export function SearchField({
   value,
   onSearch,
   label,
+  hasKey = true,
 }: {
   value: string;
   onSearch: (text: string) => void;
   label: string;
+  /** Of several on a page only one can have it. */
+  hasKey?: boolean;
 }) {
   const [typed, setTyped] = useState<string | null>(null);
   const input = useRef<HTMLInputElement>(null);
@@ -98,7 +101,7 @@ export function SearchField({
   useEffect(() => {
     latest.current = onSearch;
   });
-  useKeys({ "/": () => input.current?.focus() });
+  useKeys({ "/": () => input.current?.focus() }, hasKey);
   useEffect(() => {
     if (typed === null) return;
     const timer = setTimeout(() => {
@@ -121,7 +124,7 @@ export function SearchField({
           if (event.key === "Escape") event.currentTarget.blur();
         }}
       />
-      <kbd>/</kbd>
+      {hasKey ? <kbd>/</kbd> : null}
     </div>
   );
 }

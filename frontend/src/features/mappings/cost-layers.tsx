@@ -45,6 +45,7 @@ export function CostLayers({ mapping, chosen }: { mapping: MappingDetail; chosen
   const dearest = Math.max(...bars.map(({ cost }) => cost));
   const length = (cost: number) =>
     dearest > 0 ? (cost / dearest) * Math.max(0, width - LEFT - RIGHT) : 0;
+  const isFlatKnown = comparedMap(mapping, "flat") !== undefined;
   const data = {
     name: `${mapping.name} cost by layer`,
     head: ["Map", "Transport work/s", "Messaging work/s", "Cost work/s"],
@@ -58,6 +59,7 @@ export function CostLayers({ mapping, chosen }: { mapping: MappingDetail; chosen
       data={data}
       svg={() => svgText(picture.current)}
       format={(cell) => (typeof cell === "number" ? rateText(cell) : (cell ?? UNKNOWN))}
+      footer={isFlatKnown ? undefined : "Flat: not computed, the time limit left none."}
     >
       <Legend />
       <div ref={box}>

@@ -1,4 +1,4 @@
-/** The five figures of a map, against the one in force. */
+/** The five figures of a map, against keeping the one in force. */
 import { comparedMap, keptMap, movesOf, type ChosenMap } from "./use-chosen-map";
 
 import type { MappingDetail } from "@/api/mappings";
@@ -49,7 +49,7 @@ export function Figures({ mapping, chosen }: { mapping: MappingDetail; chosen: C
       label: isProposed ? "Cost proposed" : "Cost chosen",
       value: costs.text(point.cost),
       unit: costs.unit,
-      title: whole(point.cost, "work/s"),
+      title: `${whole(point.cost, "work/s")}, of it transport ${whole(point.transport_cost, "work/s")}`,
       note: (
         <>
           {kept === undefined ? (
@@ -62,7 +62,9 @@ export function Figures({ mapping, chosen }: { mapping: MappingDetail; chosen: C
               {kept.cost === former ? "" : " against keeping it"}
             </>
           )}
-          {kept === undefined ? "" : `, transport ${costs.text(point.transport_cost)}`}
+          {kept === undefined
+            ? ""
+            : `, transport ${costs.text(point.transport_cost)} ${costs.unit}`}
         </>
       ),
     },
@@ -101,9 +103,11 @@ export function Figures({ mapping, chosen }: { mapping: MappingDetail; chosen: C
           ? "nothing to pay back"
           : moves === 0
             ? "nothing moves"
-            : point.pays_after_s === null
-              ? "saves nothing"
-              : `pays after ${durationWords(point.pays_after_s)}`
+            : point === kept
+              ? "only what must move"
+              : point.pays_after_s === null
+                ? "saves nothing"
+                : `pays after ${durationWords(point.pays_after_s)}`
       }`,
     },
   ];

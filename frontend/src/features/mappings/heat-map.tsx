@@ -74,7 +74,8 @@ export function HeatMap({
   const move = (event: React.KeyboardEvent) => {
     if (event.key === "Escape") onPlace(null);
     const way = WAYS[event.key];
-    if (way === undefined) return;
+    // With these the keys are the browser's: back, forward, other windows.
+    if (way === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     const by = event.shiftKey ? LONG_STEP : 1;
     // The first arrow enters the map, the next ones move.

@@ -13,10 +13,10 @@ describe("what the heat map says", () => {
   it("reads a cell: who, of which group, how many joined, and all three amounts", () => {
     const heat = mapHeat();
     expect(cellText(heat, { row: 0, column: 1 })).toBe(
-      "10 users, desk-001 to desk-010, in group 3: 4 of them joined; 100 msg/s wanted, 900 msg/s unwanted, 450 msg/s dropped.",
+      "10 users, the first desk-001, the last desk-010, in group 3: 4 of them joined; 100 msg/s wanted, 900 msg/s unwanted, 450 msg/s dropped.",
     );
     expect(cellText(heat, { row: 0, column: 2 })).toBe(
-      "10 users, desk-001 to desk-010, in group 0: not joined.",
+      "10 users, the first desk-001, the last desk-010, in group 0: not joined.",
     );
     // Of several groups joins are added: there may be more than users.
     expect(cellText(heat, { row: 2, column: 3 })).toMatch(/in groups 7 and 12: joined 12 times; /);
@@ -64,7 +64,15 @@ describe("what the heat map says", () => {
   it("is a table of all joined cells, where most is filtered first", () => {
     const rows = heatRows(mapHeat());
     expect(rows).toHaveLength(7);
-    expect(rows[0]).toEqual(["10 users, desk-001 to desk-010", "3", 4, 100, 900, 450, 1350]);
+    expect(rows[0]).toEqual([
+      "10 users, the first desk-001, the last desk-010",
+      "3",
+      4,
+      100,
+      900,
+      450,
+      1350,
+    ]);
     const filtered = rows.map((row) => Number(row[6]));
     expect(filtered).toEqual([...filtered].sort((one, other) => other - one));
     expect(filtered.reduce((sum, one) => sum + one, 0)).toBe(3165);

@@ -34,7 +34,8 @@ export function groupsText(numbers: readonly number[]): string {
 }
 
 export const usersText = ({ first, last, users }: Heat["rows"][number]): string =>
-  users === 1 ? first : `${countText(users, "user")}, ${first} to ${last}`;
+  // Rows are ordered by groups, not by name: whoever stands between may have any name.
+  users === 1 ? first : `${countText(users, "user")}, the first ${first}, the last ${last}`;
 
 /** How many users stand in a row. */
 export function rowsText({ rows }: Heat): string {

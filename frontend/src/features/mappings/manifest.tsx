@@ -1,4 +1,4 @@
-/** Mapping: which stream carries which flow, in which group, and what receivers filter then. */
+/** Mapping: which stream carries which flow, in which group, and what users filter then. */
 import { lazy } from "react";
 
 import { mappingsAt } from "./addresses";
@@ -34,9 +34,15 @@ export const manifest: Manifest = {
     },
   ],
   news: {
-    mapping: () => ({ atOnce: [keys.mappings.all] }),
-    // Who wants what, streams, groups, pins, weights.
-    system: () => ({ paced: [keys.mappings.allMappable, keys.mappings.allSettings] }),
+    mapping: ({ id, system }: { id?: string; system: string }) => ({
+      atOnce:
+        // Without an id the weights have changed.
+        id === undefined
+          ? [keys.mappings.settings(system)]
+          : [keys.mappings.lists, keys.mappings.mappable(system)],
+    }),
+    // Who wants what, streams, groups, pins.
+    system: () => ({ paced: [keys.mappings.allMappable] }),
   },
   computations: [
     {
@@ -49,7 +55,7 @@ export const manifest: Manifest = {
       list: mappingsAt.list,
       ask: mappingsAt.ask,
       Ask: lazy(() => import("./map-dialog").then(({ MapDialog }) => ({ default: MapDialog }))),
-      fresh: [keys.mappings.all],
+      fresh: [keys.mappings.lists],
       onCancel: "No map is stored; flows stay in their streams.",
       recomputed: {
         label: "The map of flows",

@@ -11,21 +11,22 @@ import { QueryBody } from "@/components/ui/panel";
 import { KINDS, to } from "@/lib/kinds";
 import { countText, fixed, percentText } from "@/lib/numbers";
 
-/** How much each has on average: "70", "6.5". */
+/** How many flows each has on average: "70 flows each", "6.5 flows each", "1 flow each". */
 export const eachText = (all: number, count: number): string => {
   const mean = count === 0 ? 0 : all / count;
-  return fixed(mean, mean < 10 && !Number.isInteger(mean) ? 1 : 0);
+  const text = fixed(mean, mean < 10 && !Number.isInteger(mean) ? 1 : 0);
+  return `${text} ${text === "1" ? "flow" : "flows"} each`;
 };
 
 function pinsText({ pinned_flows: flows, pinned_streams: streams }: Mappable): string {
   if (flows + streams === 0) return "nothing is pinned";
-  return `${countText(flows, "topic")} and ${countText(streams, "stream")} pinned`;
+  return `${countText(flows, "flow")} and ${countText(streams, "stream")} pinned`;
 }
 
 /** What the next mapping will be about. */
 export const mappableText = (of: Mappable): string =>
-  `${countText(of.wanted_flows, "topic")} of ${fixed(of.flows)}, wanted by ` +
-  `${countText(of.users, "subscriber")} with ${countText(of.interests, "interest")}, go into ` +
+  `${countText(of.wanted_flows, "flow")} of ${fixed(of.flows)}, wanted by ` +
+  `${countText(of.users, "user")} with ${countText(of.interests, "interest")}, go into ` +
   `${streamsText(of.streams, of.groups)}; ${pinsText(of)}.`;
 
 const ADDED = ["topics", "subscribers", "streams", "groups"] as const;
@@ -50,14 +51,14 @@ export function CannotMap({ system, mappable }: { system: string; mappable: Mapp
 function figuresOf(of: Mappable): Figure[] {
   return [
     {
-      label: "Topics that somebody wants",
+      label: "Flows that somebody wants",
       value: fixed(of.wanted_flows),
       note: `of ${fixed(of.flows)}`,
     },
     {
-      label: "Subscribers",
+      label: "Users",
       value: fixed(of.users),
-      note: `${countText(of.interests, "interest")}, ${eachText(of.interests, of.users)} each`,
+      note: `${countText(of.interests, "interest")}, ${eachText(of.interests, of.users)}`,
     },
     {
       label: "Streams",
@@ -71,12 +72,12 @@ function figuresOf(of: Mappable): Figure[] {
         of.wanted_flows === 0
           ? "nobody wants anything"
           : `${percentText(of.mapped_flows / of.wanted_flows, 1)} of what is wanted`,
-      title: "Wanted topics that have a stream with a group",
+      title: "Wanted flows that have a stream with a group",
     },
     {
       label: "Pinned",
       value: fixed(of.pinned_flows + of.pinned_streams),
-      note: `${countText(of.pinned_flows, "topic")}, ${countText(of.pinned_streams, "stream")}`,
+      note: `${countText(of.pinned_flows, "flow")}, ${countText(of.pinned_streams, "stream")}`,
     },
   ];
 }

@@ -37,7 +37,7 @@ function factsOf(mapping: MappingDetail): Fact[] {
     {
       key: "users",
       icon: "users",
-      text: `${countText(users, "user")}, ${eachText(interests, users)} flows each`,
+      text: `${countText(users, "user")}, ${eachText(interests, users)}`,
     },
     { key: "streams", icon: "stack", text: streamsText(mapping.streams, mapping.groups) },
     { key: "weights", icon: "scale", text: weightsText(outcome.weights) },

@@ -73,13 +73,13 @@ describe("a mapping", () => {
     expect(figure("Cost in force").getByText("56 % of a random map")).toBeInTheDocument();
     expect(figure("Cost proposed").getByText("182.9")).toBeInTheDocument();
     expect(figure("Cost proposed").getByText("\u221221.0 %")).toHaveClass("up");
-    expect(figure("Cost proposed").getByText(/, transport 58\.2/)).toBeInTheDocument();
+    expect(figure("Cost proposed").getByText(/, transport 58\.2 k work\/s$/)).toBeInTheDocument();
     expect(figure("Unwanted messages").getByText("124.7")).toBeInTheDocument();
     expect(figure("Unwanted messages").getByText("157.4 k msg/s in force")).toBeInTheDocument();
     expect(figure("Flows moved").getByText("1,840")).toBeInTheDocument();
     expect(figure("Flows moved").getByText("25.2 % of wanted, 8 streams")).toBeInTheDocument();
     expect(figure("Time to move").getByText("40 flows/s, pays after 40 s")).toBeInTheDocument();
-    for (const name of ["How much each receiver filters and why", "Flows that move", "Pins"]) {
+    for (const name of ["How much each user filters and why", "Flows that move", "Pins"]) {
       expect(screen.getByRole("region", { name })).toBeInTheDocument();
     }
   });
@@ -88,7 +88,7 @@ describe("a mapping", () => {
     const [keep, ...others] = M7.outcome.points;
     const points = [mapPoint({ ...keep, cost: 240_000, placed: 120 }), ...others];
     const outcome = mappingOutcome({ points, unmapped: 120 });
-    serve(answersOf(mappingDetail({ outcome })));
+    serve(answersOf(mappingDetail({ kept_cost: 240_000, outcome })));
     open();
     await heatMap();
     expect(
@@ -96,6 +96,18 @@ describe("a mapping", () => {
     ).toBeInTheDocument();
     expect(figure("Cost proposed").getByText("\u221223.8 %")).toBeInTheDocument();
     expect(figure("Cost proposed").getByText(/against keeping it/)).toBeInTheDocument();
+  });
+
+  it("counts against keeping the map also where nothing else was worth its moves", async () => {
+    const points = [mapPoint({ cost: 240_000, moved: 3, pays_after_s: null, gain_share: null })];
+    const outcome = mappingOutcome({ points, proposed: 0 });
+    serve(answersOf(mappingDetail({ cost: 240_000, kept_cost: 240_000, outcome })));
+    open();
+    await heatMap();
+    expect(figure("Cost proposed").getByText("\u00b10")).toBeInTheDocument();
+    expect(worth("Pays for itself after")).toHaveTextContent(
+      "nothing is moved beyond what must be",
+    );
   });
 
   it("draws what users filter in steps, with thresholds of the map in force", async () => {
@@ -127,25 +139,35 @@ describe("a mapping", () => {
     open();
     const grid = await heatMap();
     const press = (key: string, shiftKey = false) => fireEvent.keyDown(grid, { key, shiftKey });
-    press("ArrowRight");
+    // Such keys are the browser's: it goes back, or to the end of the page.
+    for (const held of ["altKey", "ctrlKey", "metaKey"]) {
+      expect(fireEvent.keyDown(grid, { key: "ArrowLeft", [held]: true })).toBe(true);
+    }
+    expect(within(grid).queryByRole("gridcell")).toBeNull();
+    expect(press("ArrowRight")).toBe(false);
     const chosen = () => within(grid).getByRole("gridcell", { selected: true });
-    const first = "10 users, desk-001 to desk-010, in group 5: 10 of them joined; ";
+    const first =
+      "10 users, the first desk-001, the last desk-010, in group 5: 10 of them joined; ";
     expect(chosen()).toHaveAccessibleName(
       `${first}250 msg/s wanted, 20.00 msg/s unwanted, 10.00 msg/s dropped.`,
     );
     expect(heatPanel().getByText(new RegExp(`^${first}`))).toBeInTheDocument();
     press("ArrowRight");
     press("ArrowDown");
-    expect(heatPanel().getByText(/desk-101 to desk-110, in group 3: 7 of them/)).toBeVisible();
+    expect(
+      heatPanel().getByText(/desk-101, the last desk-110, in group 3: 7 of them/),
+    ).toBeVisible();
     expect(grid).toHaveAttribute("aria-activedescendant", chosen().id);
     press("ArrowDown", true);
     press("End");
     expect(
-      heatPanel().getByText(/desk-201 to desk-210, in groups 7 and 12: joined 12/),
+      heatPanel().getByText(/desk-201, the last desk-210, in groups 7 and 12: joined 12/),
     ).toBeVisible();
     press("ArrowRight");
     press("ArrowUp", true);
-    expect(heatPanel().getByText(/desk-001 to desk-010, in groups 7 and 12: not/)).toBeVisible();
+    expect(
+      heatPanel().getByText(/desk-001, the last desk-010, in groups 7 and 12: not/),
+    ).toBeVisible();
     press("Escape");
     expect(heatPanel().getByText(/^Point at a cell to read it\. Group 3/)).toBeInTheDocument();
     const cell = grid.querySelector('[data-row="2"][data-column="2"]');
@@ -167,7 +189,7 @@ describe("a mapping", () => {
     const table = within(screen.getByRole("table", { name: "Users against groups as table" }));
     const rows = table.getAllByRole("row").map(({ textContent }) => textContent);
     expect(rows).toHaveLength(8);
-    expect(rows[1]).toBe("10 users, desk-001 to desk-010341009004501,350");
+    expect(rows[1]).toBe("10 users, the first desk-001, the last desk-010341009004501,350");
   });
 
   it("chooses another map: numbers, address and rows follow the slider", async () => {
@@ -212,8 +234,8 @@ describe("a mapping", () => {
     const rows = within(curve().getByRole("table", { name })).getAllByRole("row");
     expect(rows.map(({ textContent }) => textContent).slice(1)).toEqual([
       "0000231,50074,100157,4000.00.0\u2013",
-      "11,84080182,90058,200124,70074.046.039.5",
-      "25,4001500165,80049,000116,800100.0135.0105.0",
+      "11,84080182,90058,200124,70074.046.239.5",
+      "25,4001500165,80049,000116,800100.0138.8105.0",
     ]);
     fireEvent.change(slider(), { target: { value: "2" } });
     expect(worth("Cost after")).toHaveTextContent("165.8k work/s");
@@ -226,7 +248,9 @@ describe("a mapping", () => {
     expect(mapsAsked(asked, "/heat").sort()).toEqual(["0", "in_force"]);
     expect(figure("Cost chosen").getByText("\u00b10")).toBeInTheDocument();
     expect(figure("Time to move").getByText("40 flows/s, nothing moves")).toBeInTheDocument();
-    expect(worth("Pays for itself after")).toHaveTextContent("\u2013");
+    expect(worth("Pays for itself after")).toHaveTextContent(
+      /^nothing is moved beyond what must be$/,
+    );
     fireEvent.change(slider(), { target: { value: "2" } });
     expect(router.state.location.search).toBe("?map=2&r-order=user");
   });
@@ -252,6 +276,89 @@ describe("a mapping", () => {
     await heatMap();
     expect(worth("Pays for itself after")).toHaveTextContent("never, it saves nothing");
     expect(figure("Cost proposed").getByText("+3.67 %")).toHaveClass("worse");
+  });
+
+  it("says of the kept map that moves more than nothing that only this must be", async () => {
+    const [keep, ...others] = M7.outcome.points;
+    const points = [mapPoint({ ...keep, moved: 3, duration_s: 0.075 }), ...others];
+    serve(answersOf(mappingDetail({ outcome: mappingOutcome({ points }) })));
+    open("?map=0");
+    await heatMap();
+    expect(figure("Time to move").getByText("40 flows/s, only what must move")).toBeVisible();
+    expect(worth("Pays for itself after")).toHaveTextContent(
+      "nothing is moved beyond what must be",
+    );
+  });
+
+  it("promises no map made anew where the curve was not drawn to its end", async () => {
+    const compared = M7.outcome.compared.filter(({ map }) => map !== "anew");
+    serve(answersOf(mappingDetail({ complete: false, outcome: mappingOutcome({ compared }) })));
+    open();
+    await heatMap();
+    expect(curve().getByText("cheapest seen 165.8")).toBeInTheDocument();
+    expect(curve().getByText("5,400, cheapest seen")).toBeInTheDocument();
+    expect(curve().getByRole("img")).toHaveAccessibleName(/, cheapest seen 165\.8 k work\/s$/);
+    expect(worth("Share of the gain of the cheapest seen")).toHaveTextContent("74 %");
+    expect(screen.queryByText(/anew|possible gain/i)).toBeNull();
+    expect(panel("Cost by layer").getByRole("img")).toHaveAccessibleName(/; Proposed: [^;]*$/);
+  });
+
+  it("names the map made anew where the curve reaches it", async () => {
+    serve(answersOf(M7));
+    open();
+    await heatMap();
+    expect(curve().getByText("map anew 165.8")).toBeInTheDocument();
+    expect(curve().getByText("5,400, map anew")).toBeInTheDocument();
+    expect(screen.queryByText(/cheapest seen/)).toBeNull();
+  });
+
+  it("has no bar of a flat map for which the time limit left none, and says so", async () => {
+    const words = "Flat: not computed, the time limit left none.";
+    const compared = M7.outcome.compared.filter(({ map }) => map !== "flat");
+    serve(answersOf(mappingDetail({ outcome: mappingOutcome({ compared }) })));
+    const { unmount } = open();
+    await heatMap();
+    expect(panel("Cost by layer").getByText(words)).toBeInTheDocument();
+    expect(panel("Cost by layer").getByRole("img")).toHaveAccessibleName(/^Random: .*; In force: /);
+    expect(panel("Cost by layer").getByRole("img")).not.toHaveAccessibleName(/Flat/);
+    unmount();
+    serve(answersOf(M7));
+    open();
+    await heatMap();
+    expect(screen.queryByText(words)).toBeNull();
+  });
+
+  it("lays the one map of another method beside the kept one", async () => {
+    const [keep] = M7.outcome.points;
+    const points = [
+      mapPoint({ ...keep, gain_share: null }),
+      mapPoint({ cost: 240_000, pays_after_s: null, gain_share: null }),
+    ];
+    const compared = M7.outcome.compared.filter(({ map }) => map !== "anew");
+    const outcome = mappingOutcome({ points, compared });
+    serve(answersOf(mappingDetail({ method: "it_search", cost: 240_000, outcome })));
+    open();
+    await heatMap();
+    expect(
+      curve().getByText(/^It search answers with one map, .* "Both layers at once" also says/),
+    ).toBeInTheDocument();
+    expect(slider()).toHaveValue("1");
+    expect(slider()).toHaveAttribute("max", "1");
+    // It is dearer than the kept map: the cheapest is not at the end.
+    expect(curve().getByText("1,840")).toBeInTheDocument();
+    expect(curve().getByText("cheapest seen 231.5")).toBeInTheDocument();
+    expect(worth("Share of the gain of the cheapest seen")).toHaveTextContent("\u2013");
+    expect(worth("Pays for itself after")).toHaveTextContent("never, it saves nothing");
+  });
+
+  it("gives the key of searches to the users alone", async () => {
+    serve(answersOf(M7));
+    const { user } = open();
+    await heatMap();
+    await screen.findByRole("searchbox", { name: "Flow" });
+    await user.keyboard("/");
+    expect(screen.getByRole("searchbox", { name: "User" })).toHaveFocus();
+    expect(screen.getAllByText("/", { selector: "kbd" })).toHaveLength(1);
   });
 
   it("weighs both layers of five maps on one scale", async () => {
@@ -316,13 +423,13 @@ describe("a mapping without a map in force", () => {
   });
 
   it.each([
-    ["it_search", 5, /^It search answers with one map\. "Both layers at once" also says/],
-    ["joint", 0, /^Nothing is worth a move/],
-    ["joint", 5, /^The search ended before it had weighed/],
-  ])("says of one map by %s why there is nothing to weigh", async (method, moved, words) => {
-    const point = mapPoint({ moved, moved_streams: 0 });
+    [true, /^Nothing is worth a move/],
+    [false, /^The search was stopped by its time limit before it had weighed/],
+  ])("says of one map why there is nothing to weigh, complete: %s", async (complete, words) => {
+    // What pins tear away moves in the kept map, too.
+    const point = mapPoint({ moved: 5, moved_streams: 0, gain_share: null, pays_after_s: null });
     const outcome = mappingOutcome({ points: [point], proposed: 0 });
-    serve(answersOf(mappingDetail({ method, outcome })));
+    serve(answersOf(mappingDetail({ complete, outcome })));
     open();
     await heatMap();
     expect(curve().getByText(words)).toBeInTheDocument();

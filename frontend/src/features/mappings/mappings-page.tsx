@@ -18,11 +18,18 @@ import { to } from "@/lib/kinds";
 import { fixed, percentText, rateText, relativeChange, UNKNOWN } from "@/lib/numbers";
 import { methodWord } from "@/lib/words";
 
-/** Less cost is better; where no map was in force nothing changes. */
-export function CostChange({ cost, former }: { cost: number; former: number | null }) {
-  const text = relativeChange(cost, former);
-  const tone = former === null || former === cost ? "same" : cost < former ? "up" : "worse";
-  return <span className={`nowrap ${tone}`}>{text}</span>;
+/** Less cost is better; where no map was in force there is none to keep. */
+function CostChange({ cost, kept }: { cost: number; kept: number | null }) {
+  const tone = kept === null || kept === cost ? "same" : cost < kept ? "up" : "worse";
+  const title =
+    kept === null
+      ? "No map was in force"
+      : `To keep the map in force costs ${rateText(kept)} work/s`;
+  return (
+    <span className={`nowrap ${tone}`} title={title}>
+      {relativeChange(cost, kept)}
+    </span>
+  );
 }
 
 const columnsOf = (system: string): Column<Mapping>[] => [
@@ -58,9 +65,9 @@ const columnsOf = (system: string): Column<Mapping>[] => [
   },
   {
     key: "change",
-    title: "Change",
+    title: "Against keeping",
     number: true,
-    cell: (row) => <CostChange cost={row.cost} former={row.former_cost} />,
+    cell: (row) => <CostChange cost={row.cost} kept={row.kept_cost} />,
   },
   {
     key: "random",
@@ -115,13 +122,13 @@ export default function MappingsPage() {
     <ListPage
       title="Mapping"
       list="Mappings"
-      about="Which stream carries which topic, in which group, and what subscribers have to filter then."
+      about="Which stream carries which flow (topic), in which group, and what users (subscribers) have to filter then."
       system={systemId}
       query={mappingsQuery}
       search="Method or note"
       columns={columnsOf(systemId)}
       newestFirst
-      empty="A mapping gives every topic that somebody wants a stream, and every stream a group, so that subscribers receive little that they do not want. This system has none yet."
+      empty="A mapping gives every flow that somebody wants a stream, and every stream a group, so that users receive little that they do not want. This system has none yet."
       command={
         <Command primary icon="grid" onClick={() => ask(true)}>
           Map flows

@@ -5,6 +5,7 @@ import { MappingHead } from "./mapping-head";
 import MappingsPage from "./mappings-page";
 
 import { hear } from "@/api/live";
+import { keys } from "@/api/query-keys";
 import { computationOf } from "@/lib/computations";
 import {
   mappable,
@@ -26,16 +27,23 @@ const answers = {
       mapping(),
       mapping({
         id: "ee111111-1111-4111-8111-111111111112",
-        ...{ name: "M-6", number: 6, complete: false, former_cost: null, moved: 0 },
+        ...{
+          name: "M-6",
+          number: 6,
+          complete: false,
+          former_cost: null,
+          kept_cost: null,
+          moved: 0,
+        },
         ...{ method: "groups-first", asked_by: null },
       }),
       mapping({
         id: "ee111111-1111-4111-8111-111111111113",
-        ...{ name: "M-5", number: 5, cost: 0, former_cost: 0, random_cost: 0 },
+        ...{ name: "M-5", number: 5, cost: 0, former_cost: 0, kept_cost: 0, random_cost: 0 },
       }),
       mapping({
         id: "ee111111-1111-4111-8111-111111111114",
-        ...{ name: "M-4", number: 4, cost: 300, former_cost: 200 },
+        ...{ name: "M-4", number: 4, cost: 300, former_cost: 400, kept_cost: 200 },
       }),
     ]),
   ),
@@ -69,7 +77,7 @@ describe("the mappings of a system", () => {
       Method: "Both layers at once",
       "Cost in forcework/s": "231,500",
       "Costwork/s": "182,900",
-      Change: "\u221221.0 %",
+      "Against keeping": "\u221221.0 %",
       "Of random": "44 %",
       "Flows moved": "1,840 of 7,300",
       "Unwantedmsg/s": "124,700",
@@ -80,22 +88,28 @@ describe("the mappings of a system", () => {
       Mapping: "M-6 Time limit",
       Method: "Groups first",
       "Cost in forcework/s": "\u2013",
-      Change: "\u2013",
+      "Against keeping": "\u2013",
       "Flows moved": "all new",
       "Asked by": "Weir",
     });
     // Nothing is filtered, now as before: no ratio of nothing.
-    expect(cells(/M-5/)).toMatchObject({ Change: "\u2013", "Of random": "\u2013" });
+    expect(cells(/M-5/)).toMatchObject({ "Against keeping": "\u2013", "Of random": "\u2013" });
+    // Less than in force, more than keeping it would cost.
+    expect(cells(/M-4/)).toMatchObject({ "Cost in forcework/s": "400" });
     expect(table.getByText("+50.0 %")).toHaveClass("worse");
+    expect(table.getByText("+50.0 %")).toHaveAttribute(
+      "title",
+      "To keep the map in force costs 200 work/s",
+    );
   });
 
   it("begin with what there is to map", async () => {
     serve(answers);
     open();
     expect(await screen.findByText("7,300")).toBeInTheDocument();
-    expect(screen.getByText("35,000 interests, 70 each")).toBeInTheDocument();
+    expect(screen.getByText("35,000 interests, 70 flows each")).toBeInTheDocument();
     expect(screen.getByText("99.7 % of what is wanted")).toBeInTheDocument();
-    expect(screen.getByText("2 topics, 1 stream")).toBeInTheDocument();
+    expect(screen.getByText("2 flows, 1 stream")).toBeInTheDocument();
   });
 
   it("say why nothing can be mapped, and lead to where it is added", async () => {
@@ -162,7 +176,7 @@ describe("the dialog", () => {
     const dialog = within(await screen.findByRole("dialog", { name: "Map flows" }));
     expect(
       await dialog.findByText(
-        "7,300 topics of 20,000, wanted by 500 subscribers with 35,000 interests, go into 200 streams in 20 groups; 2 topics and 1 stream pinned.",
+        "7,300 flows of 20,000, wanted by 500 users with 35,000 interests, go into 200 streams in 20 groups; 2 flows and 1 stream pinned.",
       ),
     ).toBeInTheDocument();
     expect(await dialog.findByText(/transport 2, messaging 1, aggregation 8/)).toHaveTextContent(
@@ -283,6 +297,53 @@ describe("the head of a mapping", () => {
     expect(screen.getByText("Trial")).toBeInTheDocument();
     expect(screen.queryByRole("button", { name: "Run again" })).toBeNull();
     await waitFor(() => expect(screen.queryByRole("link", { name: "Map flows" })).toBeNull());
+  });
+
+  it.each([
+    [4, 4, "4 users, 1 flow each"],
+    [4, 0, "4 users, 0 flows each"],
+    [10, 13, "10 users, 1.3 flows each"],
+    [1, 1, "1 user, 1 flow each"],
+    [0, 0, "0 users, 0 flows each"],
+  ])("counts of %d users %d interests in one or many", (users, interests, words) => {
+    serve(answers);
+    show({ users, interests });
+    expect(screen.getByText(words)).toBeInTheDocument();
+  });
+});
+
+describe("news", () => {
+  const { id } = mapping();
+  const { mappings: of } = keys;
+  const KNOWN = {
+    list: of.list({ system: SYSTEM }),
+    one: of.one(id),
+    heat: of.heat(id, "", 50, 40),
+    receivers: of.receivers(id, "", {}),
+    moves: of.moves(id, "2", {}),
+    mappable: of.mappable(SYSTEM),
+    "mappable of another": of.mappable("another"),
+    settings: of.settings(SYSTEM),
+    "settings of another": of.settings("another"),
+  };
+  const freshened = (news: Parameters<typeof hear>[1]) => {
+    const queries = new QueryClient();
+    for (const key of Object.values(KNOWN)) queries.setQueryData(key, {});
+    act(() => hear(queries, news));
+    return Object.entries(KNOWN)
+      .filter(([, key]) => queries.getQueryState(key)?.isInvalidated)
+      .map(([name]) => name);
+  };
+
+  it("of a stored mapping freshen lists and what there is to map, and no map that stands", () => {
+    expect(freshened({ kind: "mapping", id, system: SYSTEM })).toEqual(["list", "mappable"]);
+    const ended = { kind: "run", id: "ended", number: 9, system: SYSTEM, state: "succeeded" };
+    const rest = { method: "joint", attempt: 1, progress: {}, cancel_requested: false };
+    expect(freshened({ ...ended, ...rest, failure: "", run_kind: "mapping" })).toEqual(["list"]);
+  });
+
+  it("of weights, which name no mapping, freshen those of their system", () => {
+    expect(freshened({ kind: "mapping", system: SYSTEM })).toEqual(["settings"]);
   });
 });
 

@@ -3,7 +3,7 @@ import { Fragment, useRef } from "react";
 
 import { curveIn } from "./curve";
 import { paceText, durationWords } from "./figures";
-import { movesOf, type ChosenMap } from "./use-chosen-map";
+import { comparedMap, keptMap, movesOf, type ChosenMap } from "./use-chosen-map";
 
 import type { MappingDetail, MapPoint } from "@/api/mappings";
 import { ChartPanel, svgText, type ChartData } from "@/components/ui/chart-frame";
@@ -49,17 +49,22 @@ const cellText = (cell: Cell, column: number) => {
 const WEIGHS = "joint";
 
 /** Why there is nothing to weigh. */
-function whyNoCurve({ former_cost: former, method, outcome }: MappingDetail): string {
+function whyNoCurve({ former_cost: former, complete }: MappingDetail): string {
   if (former === null) {
     return "No map was in force, so there is none to keep: every wanted flow gets its first stream.";
   }
-  if (method !== WEIGHS) {
-    return `${methodWord(method)} answers with one map. "${methodWord(WEIGHS)}" also says what fewer and more moves would cost.`;
-  }
-  return outcome.points.some((point) => movesOf(point) > 0)
-    ? "The search ended before it had weighed fewer and more moves."
-    : "Nothing is worth a move: no map of more moves was cheaper.";
+  return complete
+    ? "Nothing is worth a move: no map of more moves was cheaper."
+    : "The search was stopped by its time limit before it had weighed fewer and more moves.";
 }
+
+/** Why nothing lies between the two maps of a method that weighs no moves. */
+const oneMapText = (method: string) =>
+  `${methodWord(method)} answers with one map, which stands beside the kept one. "${methodWord(WEIGHS)}" also says what fewer and more moves would cost.`;
+
+/** A curve that was not drawn to its end does not reach the map made anew. */
+const cheapestWord = (mapping: MappingDetail) =>
+  comparedMap(mapping, "anew") === undefined ? "cheapest seen" : "map anew";
 
 export function MovesCurve({ mapping, chosen }: { mapping: MappingDetail; chosen: ChosenMap }) {
   const { points } = mapping.outcome;
@@ -90,7 +95,8 @@ function Curve({ mapping, chosen }: { mapping: MappingDetail; chosen: ChosenMap 
   );
   const at = curve.places[place] ?? { x: LEFT, y: TOP };
   const [first, last] = [points[0], points.at(-1)];
-  const isAnew = last?.cost === curve.lowest.cost;
+  const cheapest = cheapestWord(mapping);
+  const isCheapest = last?.cost === curve.lowest.cost;
   const ofWanted = (moved: number) => `${fixed(moved)} of ${fixed(wanted)}`;
   const proposedPoint = points[proposed] ?? point;
   const data: ChartData = { name: `${name} cost by moves`, head: HEAD, rows: points.map(rowOf) };
@@ -105,6 +111,7 @@ function Curve({ mapping, chosen }: { mapping: MappingDetail; chosen: ChosenMap 
       format={cellText}
       below={
         <div className="movescurve">
+          {mapping.method === WEIGHS ? null : <p className="lead">{oneMapText(mapping.method)}</p>}
           <WhatIfSlider
             label="Flows to move"
             value={place}
@@ -115,7 +122,7 @@ function Curve({ mapping, chosen }: { mapping: MappingDetail; chosen: ChosenMap 
             storedText={`Proposed: ${ofWanted(proposedPoint.moved)}`}
             ends={[
               `${fixed(first?.moved)}, keep the map`,
-              `${fixed(last?.moved)}${isAnew ? ", map anew" : ""}`,
+              `${fixed(last?.moved)}${isCheapest ? `, ${cheapest}` : ""}`,
             ]}
             onChange={chosen.choose}
           />
@@ -140,7 +147,7 @@ function Curve({ mapping, chosen }: { mapping: MappingDetail; chosen: ChosenMap 
           className="chart"
           viewBox={`0 0 ${width} ${HEIGHT}`}
           role="img"
-          aria-label={`Cost against moves of flows and streams: ${costs.text(point.cost)} ${costs.unit} after ${countText(movesOf(point), "move")}, at least ${costs.text(curve.lowest.cost)} ${costs.unit}`}
+          aria-label={`Cost against moves of flows and streams: ${costs.text(point.cost)} ${costs.unit} after ${countText(movesOf(point), "move")}, ${cheapest} ${costs.text(curve.lowest.cost)} ${costs.unit}`}
         >
           {curve.ticks.map((tick) => (
             <g key={tick.cost}>
@@ -181,7 +188,7 @@ function Curve({ mapping, chosen }: { mapping: MappingDetail; chosen: ChosenMap 
             y={curve.lowest.y + 14}
             textAnchor={isLate ? "start" : "end"}
           >
-            map anew {costs.text(curve.lowest.cost)}
+            {cheapest} {costs.text(curve.lowest.cost)}
           </text>
           <path className="dropline" d={`M${at.x} ${at.y}V${bottom}`} />
           <circle className="chosenpoint" cx={at.x} cy={at.y} r="5" />
@@ -207,7 +214,8 @@ function Worth({ mapping, chosen: { point } }: { mapping: MappingDetail; chosen:
   const cost = amountScale([point.cost], "work/s");
   const pace = outcome.weights.flows_per_s;
   const isMoved = former !== null;
-  const never = movesOf(point) > 0 ? "never, it saves nothing" : UNKNOWN;
+  const never =
+    point === keptMap(mapping) ? "nothing is moved beyond what must be" : "never, it saves nothing";
   const rows: Row[] = [
     { label: "Streams to move", value: fixed(point.moved_streams), isShown: isMoved },
     {
@@ -217,7 +225,10 @@ function Worth({ mapping, chosen: { point } }: { mapping: MappingDetail; chosen:
     },
     { label: "Cost after", value: cost.text(point.cost), unit: cost.unit },
     {
-      label: "Share of the possible gain",
+      label:
+        comparedMap(mapping, "anew") === undefined
+          ? "Share of the gain of the cheapest seen"
+          : "Share of the possible gain",
       value: percentText(point.gain_share),
       isShown: isMoved,
     },

@@ -121,10 +121,12 @@ export function MovesPanel({
   const narrowed = address.isNarrowedBy();
   const none = moves.data?.count === 0 && !narrowed;
   const isFirst = mapping.former_cost === null;
+  // Until its own rows are there the count is that of the map before.
+  const isCounted = moves.data !== undefined && !moves.isPlaceholderData;
   return (
     <Panel
       title="Flows that move"
-      sub={moves.data && !none && !narrowed ? countsOf(mapping, map, moves.data.count) : undefined}
+      sub={isCounted && !none && !narrowed ? countsOf(mapping, map, moves.data.count) : undefined}
       right={moves.data && !none ? <SaveMoves mapping={mapping} map={map} /> : undefined}
       flush
       stale={moves.isPlaceholderData}
@@ -136,6 +138,7 @@ export function MovesPanel({
             label="Flow"
             value={address.search}
             onSearch={(text) => address.set({ search: text })}
+            hasKey={false}
           />
           {narrowed ? (
             <button type="button" className="btn sm ghost" onClick={() => address.clear()}>

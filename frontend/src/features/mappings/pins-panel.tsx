@@ -1,4 +1,4 @@
-/** What people have pinned, what each pin costs by this map, and the commands that pin and unpin. */
+/** What people have pinned, what each pin costs by the proposed map, and how to pin and unpin. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
@@ -18,7 +18,7 @@ import { Icon } from "@/components/ui/icons";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { tellWithUndo } from "@/components/ui/toast";
 import { to } from "@/lib/kinds";
-import { countText, rateText, UNKNOWN } from "@/lib/numbers";
+import { countText, fixed, rateText, UNKNOWN } from "@/lib/numbers";
 
 const MAY_NOT = "Editors of the model pin and unpin.";
 
@@ -32,9 +32,14 @@ function TargetLink({ pin, system }: { pin: Pin; system: string }) {
   );
 }
 
+/** Why a pin has no price. */
+const unpricedText = ({ name, outcome: { pins, pin_count: all } }: MappingDetail) =>
+  all > pins.length
+    ? `Not among the ${fixed(pins.length)} dearest of ${name}, or pinned since.`
+    : `Not in this mapping: ${name} knew no such pin. Map the flows again.`;
+
 const columnsOf = (
-  system: string,
-  name: string,
+  mapping: MappingDetail,
   prices: ReadonlyMap<string, number>,
   unpin: (pin: Pin) => void,
 ): Column<Pin>[] => [
@@ -46,7 +51,7 @@ const columnsOf = (
         <Icon name="pin" small />{" "}
         <Link
           className="ent"
-          to={to.object(system, PINNED[pin.kind].kind, pin.id)}
+          to={to.object(mapping.system, PINNED[pin.kind].kind, pin.id)}
           title={pin.number === null ? undefined : `stream ${String(pin.number)}`}
         >
           {pin.name}
@@ -54,7 +59,7 @@ const columnsOf = (
       </>
     ),
   },
-  { key: "to", title: "To", cell: (pin) => <TargetLink pin={pin} system={system} /> },
+  { key: "to", title: "To", cell: (pin) => <TargetLink pin={pin} system={mapping.system} /> },
   {
     key: "price",
     title: "Price",
@@ -64,14 +69,11 @@ const columnsOf = (
     cell: (pin) => {
       const price = prices.get(pin.id);
       return price === undefined ? (
-        <span
-          className="faint"
-          title={`Not in this mapping: ${name} knew no such pin. Map the flows again.`}
-        >
+        <span className="faint" title={unpricedText(mapping)}>
           {UNKNOWN}
         </span>
       ) : (
-        rateText(price)
+        <span title={`By the proposed map of ${mapping.name}`}>{rateText(price)}</span>
       );
     },
   },
@@ -98,9 +100,12 @@ const columnsOf = (
 /** Whether this map knew today's pins, and what to do where it did not. */
 function footOf(mapping: MappingDetail, pins: readonly Pin[] | undefined, priced: number) {
   if (pins === undefined) return undefined;
-  const added = pins.length - priced;
-  const gone = mapping.outcome.pins.length - priced;
-  if (added === 0 && gone === 0) return undefined;
+  const { pins: dearest, pin_count: all } = mapping.outcome;
+  const isCut = all > dearest.length;
+  // Where not all are priced, one without a price may be as old as the others.
+  const added = isCut ? 0 : pins.length - priced;
+  const gone = dearest.length - priced;
+  if (added === 0 && gone === 0 && !isCut) return undefined;
   const parts = [
     ...(added > 0 ? [`${countText(added, "pin is", "pins are")} not in this mapping`] : []),
     ...(gone > 0
@@ -109,8 +114,15 @@ function footOf(mapping: MappingDetail, pins: readonly Pin[] | undefined, priced
   ];
   return (
     <span>
-      {parts.join(", ")}. <Link to={mappingsAt.ask(mapping.system)}>Map the flows again</Link> to
-      have today&apos;s pins in it.
+      {isCut
+        ? `Only the ${fixed(dearest.length)} dearest of ${fixed(all)} pins have a price. `
+        : ""}
+      {parts.length > 0 ? (
+        <>
+          {parts.join(", ")}. <Link to={mappingsAt.ask(mapping.system)}>Map the flows again</Link>{" "}
+          to have today&apos;s pins in it.
+        </>
+      ) : null}
     </span>
   );
 }
@@ -160,7 +172,7 @@ export function PinsPanel({ mapping }: { mapping: MappingDetail }) {
     ) : (
       <DataTable
         label="Pins"
-        columns={columnsOf(system, name, prices, ({ id }) => setChosen(id))}
+        columns={columnsOf(mapping, prices, ({ id }) => setChosen(id))}
         rows={all}
         rowKey={(pin) => pin.id}
       />
@@ -168,7 +180,7 @@ export function PinsPanel({ mapping }: { mapping: MappingDetail }) {
   return (
     <Panel
       title="Pins"
-      sub={pins.data?.length ? `${pins.data.length}, and what each costs` : undefined}
+      sub={pins.data?.length ? `${pins.data.length}, priced by the proposed map` : undefined}
       right={
         <Command
           small
@@ -205,7 +217,7 @@ export function PinsPanel({ mapping }: { mapping: MappingDetail }) {
           {leaving?.name} stays where it is now. The next mapping may move it out of{" "}
           {leaving ? `${PINNED[leaving.kind].target} ${leaving.targetName}` : ""}
           {leaving && prices.has(leaving.id)
-            ? `; by ${name} its best move would save ${rateText(prices.get(leaving.id))} work/s`
+            ? `; by the proposed map of ${name} its best move would save ${rateText(prices.get(leaving.id))} work/s`
             : ""}
           .
         </p>

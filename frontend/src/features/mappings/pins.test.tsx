@@ -35,9 +35,10 @@ const MAPPING = mappingDetail({
   outcome: mappingOutcome({
     pins: [
       mappingPin(),
-      mappingPin({ kind: "stream", name: "s-07", to: 3, price: 0 }),
+      mappingPin({ kind: "stream", name: "s-07", number: 7, to: 3, price: 0 }),
       mappingPin({ name: "gone", to: 2, price: 5 }),
     ],
+    pin_count: 3,
   }),
 });
 
@@ -63,10 +64,11 @@ const served = (topics: readonly Topic[] = [EURUSD, ALERTS, PLAIN], allowed = ["
   [`GET /api/v1/streams/${S14.id}`]: ok(S14),
   [`GET /api/v1/groups/${G3.id}`]: ok(G3),
 });
-const show = () => renderPage(<PinsPanel mapping={MAPPING} />, "/systems/:s", `/systems/${SYSTEM}`);
+const show = (mapping = MAPPING) =>
+  renderPage(<PinsPanel mapping={mapping} />, "/systems/:s", `/systems/${SYSTEM}`);
 
 describe("prices of pins", () => {
-  it("are those of the same object in the same place, by number", () => {
+  it("are those of the same topic by name, or stream by number, in the same place", () => {
     const pins = pinsOf([EURUSD, ALERTS], [S7], [S7, S14], [G3]);
     expect(pins.map(({ name }) => name)).toEqual(["alerts", "fx.eurusd", "s-07"]);
     const priced = (list: Parameters<typeof pricesOf>[1]) => [...pricesOf(pins, list).keys()];
@@ -74,9 +76,12 @@ describe("prices of pins", () => {
     // Another place, or another kind of the same name: another pin.
     expect(priced([mappingPin({ to: 7 })])).toEqual([]);
     expect(priced([mappingPin({ kind: "stream" })])).toEqual([]);
-    expect(priced([mappingPin({ name: "s-07", to: 3, kind: "stream", price: 0 })])).toEqual([
-      S7.id,
-    ]);
+    const carried = mappingPin({ name: "s-07", number: 7, to: 3, kind: "stream", price: 0 });
+    expect(priced([carried])).toEqual([S7.id]);
+    // It was called otherwise then; what is called so now was another stream.
+    expect(priced([{ ...carried, name: "s-07-old" }])).toEqual([S7.id]);
+    expect(priced([{ ...carried, number: 8 }])).toEqual([]);
+    expect(priced([{ ...carried, to: 4 }])).toEqual([]);
   });
 });
 
@@ -92,6 +97,27 @@ describe("the panel", () => {
     expect(
       screen.getByText(/1 pin is not in this mapping, 1 pin of this mapping is gone/),
     ).toHaveTextContent("Map the flows again to have today's pins in it.");
+  });
+
+  it("calls no pin new where only the dearest have a price", async () => {
+    const outcome = { ...MAPPING.outcome, pins: [mappingPin()], pin_count: 1_204 };
+    serve(served());
+    show({ ...MAPPING, outcome });
+    const table = within(await screen.findByRole("table", { name: "Pins" }));
+    const rest = within(table.getByRole("row", { name: /alerts stream 7/ }));
+    expect(rest.getByText("\u2013")).toHaveAttribute(
+      "title",
+      "Not among the 1 dearest of M-7, or pinned since.",
+    );
+    expect(screen.getByText("Only the 1 dearest of 1,204 pins have a price.")).toBeInTheDocument();
+    expect(screen.queryByText(/not in this mapping|gone/i)).toBeNull();
+  });
+
+  it("says by which map a pin has its price", async () => {
+    serve(served());
+    show();
+    expect(await screen.findByText("1,900")).toHaveAttribute("title", "By the proposed map of M-7");
+    expect(screen.getByText("3, priced by the proposed map")).toBeInTheDocument();
   });
 
   it("says what a pin is where there is none, and asks nothing more", async () => {

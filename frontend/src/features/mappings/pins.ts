@@ -65,15 +65,17 @@ export function pinsOf(
   return [...flows.sort(byName), ...carried.sort(byName)];
 }
 
-const keyOf = ({ kind, name, to }: Pick<MappingPin, "kind" | "name" | "to">) =>
-  JSON.stringify([kind, name, to]);
+/** Topics are known to a map by name, streams by number: they may have other names by now. */
+const keyOf = ({ kind, name, number, to }: Omit<MappingPin, "price">) =>
+  JSON.stringify([kind, kind === "stream" ? number : name, to]);
 
-/** By id of the object: what its pin costs by this map; left out where the map knew of no such pin. */
+/** By id of the object: what its pin costs by the proposed map; left out where the map knew of no
+ * such pin, or did not price it. */
 export function pricesOf(pins: readonly Pin[], priced: readonly MappingPin[]) {
   const known = new Map(priced.map((pin) => [keyOf(pin), pin.price]));
   const prices = new Map<string, number>();
-  for (const { kind, name, targetNumber: to, id } of pins) {
-    const price = to === null ? undefined : known.get(keyOf({ kind, name, to }));
+  for (const { kind, name, number, targetNumber: to, id } of pins) {
+    const price = to === null ? undefined : known.get(keyOf({ kind, name, number, to }));
     if (price !== undefined) prices.set(id, price);
   }
   return prices;

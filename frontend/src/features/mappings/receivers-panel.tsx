@@ -1,4 +1,4 @@
-/** How much each receiver filters, and why it gets what it did not ask for. */
+/** How much each user filters, and why it gets what it did not ask for. */
 import { useState } from "react";
 
 import { ROWS, useRowsAddress } from "./rows-address";
@@ -163,7 +163,7 @@ export function ReceiversPanel({
   const narrowed = address.isNarrowedBy();
   return (
     <Panel
-      title="How much each receiver filters and why"
+      title="How much each user filters and why"
       sub={receivers.data ? countText(receivers.data.count, "user") : undefined}
       className="wrapheads"
       flush
@@ -182,13 +182,13 @@ export function ReceiversPanel({
           </button>
         ) : null}
       </div>
-      <QueryBody query={receivers} what="The receivers" rows={8}>
+      <QueryBody query={receivers} what="The users" rows={8}>
         {(page) =>
           page.results.length === 0 ? (
             <Empty>No user has what is searched for in its name.</Empty>
           ) : (
             <DataTable
-              label="Receivers"
+              label="Users"
               columns={columnsOf(opener)}
               rows={page.results}
               rowKey={(row) => row.user}

@@ -51,7 +51,7 @@ describe("receivers", () => {
   it("stand with what they get and filter, the dearest first", async () => {
     const asked = serve(answers);
     show();
-    const table = within(await screen.findByRole("table", { name: "Receivers" }));
+    const table = within(await screen.findByRole("table", { name: "Users" }));
     expect(
       table.getByRole("row", { name: /desk-014 70 1,240 310 480 430 22 6/ }),
     ).toBeInTheDocument();
@@ -111,7 +111,7 @@ describe("rows of a map", () => {
   it("keep search and page of each list apart, and begin again with another map", async () => {
     const asked = serve(answers);
     const { user, router } = show(M7, "?m-q=fx");
-    await screen.findByRole("table", { name: "Receivers" });
+    await screen.findByRole("table", { name: "Users" });
     expect(lastTo(asked, MOVES)?.get("search")).toBe("fx");
     expect(lastTo(asked, RECEIVERS)?.get("search")).toBeNull();
     const [onward] = screen.getAllByRole("button", { name: "Next page" });
@@ -179,6 +179,30 @@ describe("flows that move", () => {
     );
     click.mockRestore();
     expect(lastTo(asked, MOVES)?.get("search")).toBeNull();
+  });
+
+  it("are counted by kind only once they are those of the chosen map", async () => {
+    let answer: () => void = () => undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    serve({
+      ...answers,
+      [MOVES]: async ({ query }) => {
+        if (query.get("map") === null) return ok(page([flowMove()], 1_870));
+        await answered;
+        return ok(page([flowMove()], 5_500));
+      },
+    });
+    const { user } = show();
+    const words = "1,870 flows, busiest first: 1,840 to another stream, 30 with their stream to";
+    expect(await screen.findByText(new RegExp(words))).toBeInTheDocument();
+    await user.click(screen.getByRole("button", { name: "Other map" }));
+    // Rows of the proposed map stay; their count, taken for the other's, would be wrong.
+    expect(await screen.findByRole("table", { name: "Flows that move" })).toBeInTheDocument();
+    expect(screen.queryByText(/busiest first/)).toBeNull();
+    answer();
+    expect(
+      await screen.findByText(/^5,500 flows, busiest first: 5,400 to another stream, 100 with/),
+    ).toBeInTheDocument();
   });
 
   it("are none where everything stays, and where there was nothing to keep", async () => {

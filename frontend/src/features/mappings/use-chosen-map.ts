@@ -48,10 +48,8 @@ export const comparedMap = (
 
 /** What a map saves is measured against keeping the one in force: with the flows that it did not
  * map, and without pins that it broke. Undefined where none is in force. */
-export function keptMap(mapping: MappingDetail): Pick<ComparedMap, "cost"> | undefined {
-  const { points } = mapping.outcome;
-  return points.length > 1 ? points[0] : comparedMap(mapping, "in_force");
-}
+export const keptMap = ({ former_cost: former, outcome }: MappingDetail): MapPoint | undefined =>
+  former === null ? undefined : outcome.points[0];
 
 /** What moves: flows to other streams, streams to other groups. */
 export const movesOf = ({ moved, moved_streams }: MapPoint): number => moved + moved_streams;

@@ -94,9 +94,13 @@ function WeightsForm({
 
   /** What was changed here stays, on top of what somebody else has stored. */
   const keepMine = () => {
-    const mine = changes.map(({ name }) => [name, draft[name]] as const);
+    // What is no number yet is an entry, too.
+    const mine = WEIGHTS.filter(({ name }) => values[name] !== before[name]);
     start(latest);
-    setDraft({ ...weightDraft(latest), ...(Object.fromEntries(mine) as Partial<typeof draft>) });
+    setDraft({
+      ...weightDraft(latest),
+      ...(Object.fromEntries(mine.map(({ name }) => [name, draft[name]])) as Partial<typeof draft>),
+    });
   };
 
   const save = async () => {

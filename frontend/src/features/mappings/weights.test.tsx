@@ -156,6 +156,25 @@ describe("the form", () => {
     expect(sent?.headers.get("If-Match")).toBe('"7"');
   });
 
+  it("keeps beside theirs what is no number yet", async () => {
+    let stored = ROW;
+    serve({
+      "GET /api/v1/mapping-settings": () => ok(page([stored])),
+      [PATCH]: problem(412, "stale", "Somebody else changed it."),
+    });
+    const { user, queries } = open();
+    const horizon = await field("Horizon");
+    await user.clear(horizon);
+    await user.type(horizon, "1e");
+    await user.clear(await field("Pace"));
+    stored = mappingSettings({ messaging: 5, horizon_s: 60, version: 7 });
+    await queries.invalidateQueries();
+    await user.click(await screen.findByRole("button", { name: "keep mine beside theirs" }));
+    expect(await field("Horizon")).toHaveValue("1e");
+    expect(await field("Pace")).toHaveValue("");
+    expect(await field("Receiving a message")).toHaveValue("5");
+  });
+
   it("takes theirs instead", async () => {
     const { user } = await conflict();
     await user.click(screen.getByRole("button", { name: "Take theirs" }));

@@ -29,11 +29,11 @@ const LONG = 1e8;
 export const WEIGHTS: readonly Weight[] = [
   {
     ...{ name: "transport", label: "Receiving a packet", unit: "work/packet" },
-    ...{ hint: "Of every group that a receiver joined.", least: 0, most: LARGEST },
+    ...{ hint: "Of every group that a user joined.", least: 0, most: LARGEST },
   },
   {
     ...{ name: "messaging", label: "Receiving a message", unit: "work/msg" },
-    ...{ hint: "Of every stream that a receiver takes.", least: 0, most: LARGEST },
+    ...{ hint: "Of every stream that a user takes.", least: 0, most: LARGEST },
   },
   {
     ...{ name: "aggregation", label: "Messages in a packet", unit: "msg/packet" },
@@ -41,11 +41,11 @@ export const WEIGHTS: readonly Weight[] = [
   },
   {
     ...{ name: "flow_move_work", label: "Moving a flow", unit: "work" },
-    ...{ hint: "To another stream, by all receivers.", least: 0, most: LARGEST },
+    ...{ hint: "To another stream, by all users.", least: 0, most: LARGEST },
   },
   {
     ...{ name: "stream_move_work", label: "Moving a stream", unit: "work" },
-    ...{ hint: "To another group, by all receivers.", least: 0, most: LARGEST },
+    ...{ hint: "To another group, by all users.", least: 0, most: LARGEST },
   },
   {
     ...{ name: "horizon_s", label: "Horizon", unit: "s", least: 1, most: LONG },
@@ -53,7 +53,7 @@ export const WEIGHTS: readonly Weight[] = [
   },
   {
     ...{ name: "flows_per_s", label: "Pace", unit: "flows/s", least: 0.001, most: LONG },
-    hint: "Flows that a plan moves in a second.",
+    hint: "Flows, or streams, that a plan moves in a second.",
   },
 ];
 
@@ -122,7 +122,7 @@ export function chargeText({
   );
 }
 
-/** What one message costs a receiver that does not want it, at both layers. */
+/** What one message costs a user that does not want it, at both layers. */
 export const filterText = ({
   transport,
   messaging,
