@@ -69,7 +69,9 @@ class Mapping(Computed):
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="mappings")
     method = models.CharField(max_length=64)
-    complete = models.BooleanField(help_text="Whether the search came to its end.")
+    complete = models.BooleanField(
+        help_text="Whether the search, and the curve of moves, came to their end."
+    )
     flows = models.PositiveIntegerField(help_text="Topics of the system.")
     wanted_flows = models.PositiveIntegerField(help_text="Topics that somebody wants.")
     users = models.PositiveIntegerField(help_text="Subscribers.")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from benchmarks.mapping import weights_of
 from benchmarks.tock.algorithms import FLAT, GF, IT, LEAST, MOST, RRA, SF, WEIR, together
 from benchmarks.tock.day import (
+    AVERAGE,
+    FIRST,
     GF_AGAIN,
     MOVE_COSTS,
     mean_costs,
@@ -35,8 +37,10 @@ Dissemination System* (slides).
 The slides show curves, and the text that we have is without its pictures: no value could be
 digitised. What they say in words and numbers stands beside ours. They give neither the numbers of
 streams and groups nor the weights of the layers, so a statement is judged over **all settings**
-below, and the range over them is printed. It *agrees* where it holds in all of them, *differs*
-where it fails in one; how many it fails in stands beside it. Costs are those of
+that its row names, and the range over them is printed. It *agrees* where it holds in all of them,
+*differs* where it fails in one; in how many it holds stands beside it. Two kinds are judged
+otherwise: statements on **time** by medians, without flat maps; those on **layers** on the default
+load alone, as means of the seeds, for shares below 1. Costs are those of
 [mapping](algorithms/mapping.md#what-a-map-costs), methods the product's own (`weir/clustering/`):
 **GF** groups first, **SF** streams first, **IT** iterative, **RRA** random restart with annealing,
 **flat** one stream in each group, **Weir** the default method `joint`. *Random* is the expected
@@ -45,7 +49,8 @@ cost where each wanted topic goes to any stream with the same chance.
 **Share** stands for transport / (messaging x aggregation): what it costs to drop an unwanted
 message with its packet, by its stream, in parts of what it costs to drop it above the transport.
 The same command gives the same numbers, but for times: CPU seconds of one process, while other work
-ran on the machine. `tests/weir/clustering/test_tock.py` asserts the verdicts.
+ran on the machine. `tests/weir/clustering/test_tock.py` asserts the verdicts, but for those on time
+(`make thorough`).
 
 ## What the slides do not say, and what was taken
 
@@ -219,7 +224,10 @@ DAY = (
     "hot topics, interests that change), mapped every three hours; costs are in that of Weir's "
     f"map made anew. Weir is charged {', '.join(f'{each:g}' for each in MOVE_COSTS)} units of work "
     f"per second for a flow that changes its stream; {GF_AGAIN} is what the slides' sentence "
-    "describes, with nothing charged. Topics that come to be wanted go to where they add least."
+    "describes, with nothing charged. Topics that come to be wanted go to where they add least. "
+    f"The map of {AVERAGE} is Weir's for the mean rates of yesterday and the "
+    f"interests of its last hour, that of {FIRST} the one for the rates of that hour, too; both "
+    "take in only topics that come to be wanted."
 )
 NOT_COMPARED = """\
 ## What has no number to compare with
@@ -242,7 +250,9 @@ def markdown(effort: Effort, sections: Sequence[Section]) -> str:
         f"{sum(each.holds is holds for each in entries)} {word}"
         for word, holds in (("agree", True), ("differ", False), ("cannot be compared", None))
     ]
-    parts.append(f"Of {len(entries)} statements {', '.join(counts)}.\n")
+    parts.append(
+        f"Of {len(entries)} statements, one of which is Weir's own aim, {', '.join(counts)}.\n"
+    )
     for section in sections:
         parts.append(f"## {section.title}\n")
         if section.before:

@@ -199,8 +199,8 @@ class MappingOutcomeSerializer(serializers.Serializer[dict[str, Any]]):
     )
     compared = ComparedMapSerializer(
         many=True,
-        help_text="In this order: random, flat, in_force, proposed, anew. Without flat where the "
-        "time limit left none for it, without in_force where no map was in force, without anew "
+        help_text="In this order: random, flat, in_force, proposed, anew. Without flat where no "
+        "time or memory was left for it, without in_force where no map was in force, without anew "
         "where the curve of moves was not drawn to its end.",
     )
     points = MapPointSerializer(

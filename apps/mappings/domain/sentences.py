@@ -8,6 +8,7 @@ def mapping_sentence(
     wanted_flows: int,
     moved: int,
     moved_streams: int,
+    placed: int,
     cost: float,
     kept_cost: float | None,
     random_cost: float,
@@ -21,4 +22,6 @@ def mapping_sentence(
         moves = f"moves {counted(moved, 'flow')} and {counted(moved_streams, 'stream')}"
     else:
         moves = "moves nothing"
-    return f"{moves}: {filtered}; to keep the map would cost them {figure(kept_cost)}."
+    if placed:
+        moves += f" and brings {counted(placed, 'flow')} into a first stream"
+    return f"{moves}: {filtered}; to keep the map would cost them {figure(kept_cost)} work/s."

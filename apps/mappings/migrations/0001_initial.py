@@ -29,7 +29,12 @@ class Migration(migrations.Migration):
                 ("updated_at", models.DateTimeField(auto_now=True)),
                 ("number", models.PositiveIntegerField()),
                 ("method", models.CharField(max_length=64)),
-                ("complete", models.BooleanField(help_text="Whether the search came to its end.")),
+                (
+                    "complete",
+                    models.BooleanField(
+                        help_text="Whether the search, and the curve of moves, came to their end."
+                    ),
+                ),
                 ("flows", models.PositiveIntegerField(help_text="Topics of the system.")),
                 (
                     "wanted_flows",

@@ -71,6 +71,7 @@ def describe(mapping: Mapping) -> str:
         wanted_flows=mapping.wanted_flows,
         moved=mapping.moved,
         moved_streams=mapping.moved_streams,
+        placed=mapping.outcome["points"][mapping.outcome["proposed"]]["placed"],
         cost=mapping.cost,
         kept_cost=mapping.kept_cost,
         random_cost=mapping.random_cost,

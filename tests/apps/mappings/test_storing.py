@@ -211,8 +211,12 @@ class TestFromAMapInForce:
         assert mapping.outcome["proposed"] == 0
         assert mapping.outcome["points"][-1]["moved"] > 0
         text = computation_of("mapping").describe(mapping)
-        assert text.startswith("M-1 moves nothing: unwanted traffic costs receivers ")
-        assert text.endswith(f" work/s; to keep the map would cost them {mapping.kept_cost:,.0f}.")
+        assert text.startswith(
+            "M-1 moves nothing and brings 10 flows into a first stream: unwanted traffic costs "
+            "receivers "
+        )
+        kept = f"{mapping.kept_cost:,.0f} work/s"
+        assert text.endswith(f" {kept}; to keep the map would cost them {kept}.")
         assert mapping.kept_cost == mapping.outcome["points"][0]["cost"] == mapping.cost
 
     def test_moves_are_described(self, mapped):

@@ -1,11 +1,11 @@
-/** What maps cost at both layers, on one scale: random, flat, in force, chosen, made anew. */
+/** What maps cost at both layers, on one scale: random, flat, in force, chosen, cheapest. */
 import { useRef } from "react";
 
 import { comparedMap, type ChosenMap } from "./use-chosen-map";
 
 import type { ComparedMap, MappingDetail } from "@/api/mappings";
 import { ChartPanel, svgText } from "@/components/ui/chart-frame";
-import { amountScale, rateText, UNKNOWN } from "@/lib/numbers";
+import { amountScale, countText, rateText, UNKNOWN } from "@/lib/numbers";
 import { useWidth } from "@/lib/width";
 
 const ROW = 26;
@@ -15,7 +15,7 @@ const RIGHT = 58;
 /** Between the parts of a bar. */
 const GAP = 1;
 
-const NAMES = { random: "Random", flat: "Flat", in_force: "In force", anew: "Map anew" } as const;
+const NAMES = { random: "Random", flat: "Flat", in_force: "In force", anew: "Cheapest" } as const;
 
 type Layers = Pick<ComparedMap, "cost" | "transport_cost" | "messaging_cost">;
 type Bar = Layers & { name: string; isChosen: boolean };
@@ -34,6 +34,20 @@ function barsOf(mapping: MappingDetail, { point, isProposed }: ChosenMap): Bar[]
   ];
 }
 
+/** What a bar leaves out, and why one is not there. */
+function notesOf(mapping: MappingDetail): string | undefined {
+  const { unmapped } = mapping.outcome;
+  const notes = [
+    ...(comparedMap(mapping, "flat") === undefined
+      ? ["Flat: not computed, no time or memory was left for it."]
+      : []),
+    ...(unmapped > 0 && mapping.former_cost !== null
+      ? [`In force: without ${countText(unmapped, "flow")} that it does not map.`]
+      : []),
+  ];
+  return notes.length > 0 ? notes.join(" ") : undefined;
+}
+
 export function CostLayers({ mapping, chosen }: { mapping: MappingDetail; chosen: ChosenMap }) {
   const [box, width] = useWidth<HTMLDivElement>(344);
   const picture = useRef<SVGSVGElement>(null);
@@ -45,7 +59,6 @@ export function CostLayers({ mapping, chosen }: { mapping: MappingDetail; chosen
   const dearest = Math.max(...bars.map(({ cost }) => cost));
   const length = (cost: number) =>
     dearest > 0 ? (cost / dearest) * Math.max(0, width - LEFT - RIGHT) : 0;
-  const isFlatKnown = comparedMap(mapping, "flat") !== undefined;
   const data = {
     name: `${mapping.name} cost by layer`,
     head: ["Map", "Transport work/s", "Messaging work/s", "Cost work/s"],
@@ -59,7 +72,7 @@ export function CostLayers({ mapping, chosen }: { mapping: MappingDetail; chosen
       data={data}
       svg={() => svgText(picture.current)}
       format={(cell) => (typeof cell === "number" ? rateText(cell) : (cell ?? UNKNOWN))}
-      footer={isFlatKnown ? undefined : "Flat: not computed, the time limit left none."}
+      footer={notesOf(mapping)}
     >
       <Legend />
       <div ref={box}>

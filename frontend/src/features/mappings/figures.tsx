@@ -101,7 +101,7 @@ export function Figures({ mapping, chosen }: { mapping: MappingDetail; chosen: C
       note: `${paceText(outcome.weights.flows_per_s)}, ${
         former === null
           ? "nothing to pay back"
-          : moves === 0
+          : moves + point.placed === 0
             ? "nothing moves"
             : point === kept
               ? "only what must move"

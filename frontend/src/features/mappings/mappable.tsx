@@ -25,8 +25,8 @@ function pinsText({ pinned_flows: flows, pinned_streams: streams }: Mappable): s
 
 /** What the next mapping will be about. */
 export const mappableText = (of: Mappable): string =>
-  `${countText(of.wanted_flows, "flow")} of ${fixed(of.flows)}, wanted by ` +
-  `${countText(of.users, "user")} with ${countText(of.interests, "interest")}, go into ` +
+  `Wanted: ${fixed(of.wanted_flows)} of ${countText(of.flows, "flow")} ` +
+  `(${countText(of.users, "user")}, ${countText(of.interests, "interest")}); they go into ` +
   `${streamsText(of.streams, of.groups)}; ${pinsText(of)}.`;
 
 const ADDED = ["topics", "subscribers", "streams", "groups"] as const;

@@ -94,7 +94,7 @@ export function MappingHead({ mapping }: { mapping: MappingDetail }) {
             <Badge
               tone="warn"
               icon="clockx"
-              title="The search was stopped by its time limit: this is the best map until then."
+              title="The time limit ended the search, or the weighing of fewer and more moves: these are the best maps until then."
             >
               Time limit
             </Badge>

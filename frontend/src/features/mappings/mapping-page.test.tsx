@@ -307,13 +307,13 @@ describe("a mapping", () => {
     serve(answersOf(M7));
     open();
     await heatMap();
-    expect(curve().getByText("map anew 165.8")).toBeInTheDocument();
-    expect(curve().getByText("5,400, map anew")).toBeInTheDocument();
+    expect(curve().getByText("cheapest 165.8")).toBeInTheDocument();
+    expect(curve().getByText("5,400, cheapest")).toBeInTheDocument();
     expect(screen.queryByText(/cheapest seen/)).toBeNull();
   });
 
-  it("has no bar of a flat map for which the time limit left none, and says so", async () => {
-    const words = "Flat: not computed, the time limit left none.";
+  it("has no bar of a flat map for which nothing was left, and says so", async () => {
+    const words = "Flat: not computed, no time or memory was left for it.";
     const compared = M7.outcome.compared.filter(({ map }) => map !== "flat");
     serve(answersOf(mappingDetail({ outcome: mappingOutcome({ compared }) })));
     const { unmount } = open();
@@ -372,7 +372,7 @@ describe("a mapping", () => {
         "Flat: 268.9 k work/s, of it transport 0.0 and messaging 268.9",
         "In force: 231.5 k work/s, of it transport 74.1 and messaging 157.4",
         "Proposed: 182.9 k work/s, of it transport 58.2 and messaging 124.7",
-        "Map anew: 165.8 k work/s, of it transport 49.0 and messaging 116.8",
+        "Cheapest: 165.8 k work/s, of it transport 49.0 and messaging 116.8",
       ].join("; "),
     );
     // Lengths of both parts and the gap between them are as the costs.

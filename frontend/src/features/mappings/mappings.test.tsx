@@ -176,7 +176,7 @@ describe("the dialog", () => {
     const dialog = within(await screen.findByRole("dialog", { name: "Map flows" }));
     expect(
       await dialog.findByText(
-        "7,300 flows of 20,000, wanted by 500 users with 35,000 interests, go into 200 streams in 20 groups; 2 flows and 1 stream pinned.",
+        "Wanted: 7,300 of 20,000 flows (500 users, 35,000 interests); they go into 200 streams in 20 groups; 2 flows and 1 stream pinned.",
       ),
     ).toBeInTheDocument();
     expect(await dialog.findByText(/transport 2, messaging 1, aggregation 8/)).toHaveTextContent(

@@ -49,10 +49,11 @@ const cellText = (cell: Cell, column: number) => {
 const WEIGHS = "joint";
 
 /** Why there is nothing to weigh. */
-function whyNoCurve({ former_cost: former, complete }: MappingDetail): string {
+function whyNoCurve({ former_cost: former, complete, method }: MappingDetail): string {
   if (former === null) {
     return "No map was in force, so there is none to keep: every wanted flow gets its first stream.";
   }
+  if (method !== WEIGHS) return `${methodWord(method)} answers with the map that is kept.`;
   return complete
     ? "Nothing is worth a move: no map of more moves was cheaper."
     : "The search was stopped by its time limit before it had weighed fewer and more moves.";
@@ -62,9 +63,9 @@ function whyNoCurve({ former_cost: former, complete }: MappingDetail): string {
 const oneMapText = (method: string) =>
   `${methodWord(method)} answers with one map, which stands beside the kept one. "${methodWord(WEIGHS)}" also says what fewer and more moves would cost.`;
 
-/** A curve that was not drawn to its end does not reach the map made anew. */
+/** A curve that was not drawn to its end may not have reached the cheapest. */
 const cheapestWord = (mapping: MappingDetail) =>
-  comparedMap(mapping, "anew") === undefined ? "cheapest seen" : "map anew";
+  comparedMap(mapping, "anew") === undefined ? "cheapest seen" : "cheapest";
 
 export function MovesCurve({ mapping, chosen }: { mapping: MappingDetail; chosen: ChosenMap }) {
   const { points } = mapping.outcome;
