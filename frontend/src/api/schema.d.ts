@@ -7865,7 +7865,7 @@ export interface components {
             readonly system: string;
             readonly system_name: string;
             readonly method: string;
-            /** @description Whether the search came to its end. */
+            /** @description Whether the search, and the curve of moves, came to their end. */
             readonly complete: boolean;
             /** Format: uuid */
             readonly run: string;
@@ -7929,7 +7929,7 @@ export interface components {
             readonly system: string;
             readonly system_name: string;
             readonly method: string;
-            /** @description Whether the search came to its end. */
+            /** @description Whether the search, and the curve of moves, came to their end. */
             readonly complete: boolean;
             /** Format: uuid */
             readonly run: string;
@@ -8007,7 +8007,7 @@ export interface components {
             weights: components["schemas"]["MappingWeights"];
             /** @description Wanted flows that had no stream in the map that was in force. */
             unmapped: number;
-            /** @description In this order: random, flat, in_force, proposed, anew. Without flat where the time limit left none for it, without in_force where no map was in force, without anew where the curve of moves was not drawn to its end. */
+            /** @description In this order: random, flat, in_force, proposed, anew. Without flat where no time or memory was left for it, without in_force where no map was in force, without anew where the curve of moves was not drawn to its end. */
             compared: components["schemas"]["ComparedMap"][];
             /** @description Maps that can be chosen, by rising moves. Where a map was in force the first keeps it: only flows without a stream, and those that pins tear away, move. Else there is only the proposed one. */
             points: components["schemas"]["MapPoint"][];
