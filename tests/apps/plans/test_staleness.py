@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 
 from apps.audit.models import AuditEntry
 from apps.audit.services import record
@@ -21,7 +22,8 @@ from tests.factories.plans import edit_model
 pytestmark = pytest.mark.django_db
 APPS = Path(__file__).resolve().parents[3] / "apps"
 OTHERS = (
-    *("agent", "calibration_settings", "execution", "fit", "overlay_evaluation", "plan", "policy"),
+    *("agent", "calibration_settings", "execution", "fit", "mapping_settings"),
+    *("overlay_evaluation", "plan", "policy"),
     *("run", "schedule", "session", "study", "token", "trigger", "user"),
 )
 """What the audit record has entries of beside the model."""
@@ -46,7 +48,14 @@ def sentence(plan):
 def test_every_recorded_kind_is_of_the_model_or_not() -> None:
     by_record = {one.audited_as for one in computations().values() if one.audited_as}
     by_rule = {str(model._meta.verbose_name) for model in (Schedule, Trigger)}
-    recorded = {*named_in_the_source(), *by_record, *by_rule}
+    # `row_update` records settings of a system by the name of their table.
+    by_settings = {
+        str(model._meta.verbose_name).replace(" ", "_")
+        for model in apps.get_models()
+        if model.__name__.endswith("Settings")
+    }
+    assert by_settings == {"calibration_settings", "mapping_settings"}
+    recorded = {*named_in_the_source(), *by_record, *by_rule, *by_settings}
     assert recorded - kinds_of_the_model() == set(OTHERS)
     assert kinds_of_the_model() == {SYSTEM, *(model.audited_as() for model in entity_models())}
     assert {"broker", "consumer_class", "overlay", "slo", "utility_function"} < kinds_of_the_model()
