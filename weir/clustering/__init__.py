@@ -46,7 +46,7 @@ class Clusterer(Protocol):
 _REGISTRY: Registry[Clusterer] = Registry(
     "weir.clustering",
     'no method "{}" for mappings',
-    beside=("adaptive", "answer", "blocks", "cost", "loads", "reception"),
+    beside=("adaptive", "answer", "blocks", "cost", "loads", "migration", "reception"),
 )
 clusterers = _REGISTRY.members
 clusterer = _REGISTRY.find

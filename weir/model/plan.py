@@ -106,3 +106,5 @@ class Plan:
     envelope: tuple[Bound, ...] = field(default=())
     promise: tuple[Promise, ...] = field(default=())
     left_out: tuple[LeftOut, ...] = field(default=())
+    pace_s: float = 0.0
+    """Least pause between two steps, seconds; a policy may ask for a longer one."""

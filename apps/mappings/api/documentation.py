@@ -3,6 +3,7 @@
 from apps.common.api.examples import SYSTEM, WHY, Example
 
 TAGS = {
+    "map-in-force": "What the map that is in force now costs.",
     "mappable": "What of a system would be mapped now.",
     "mapping-methods": "Methods that map flows to streams and groups, with their parameters.",
     "mapping-settings": "What receiving and moving costs in a system.",
@@ -11,6 +12,7 @@ TAGS = {
 
 ENUM_NAMES = {
     "ComparedMapEnum": "apps.mappings.api.serializers.COMPARED_MAPS",
+    "MappingCommandEnum": "apps.mappings.api.serializers.MAPPING_COMMANDS",
     "MappingPinKindEnum": "apps.mappings.api.serializers.PIN_KINDS",
     "FilteringLayerEnum": "apps.mappings.api.serializers.LAYERS",
 }
@@ -22,6 +24,11 @@ MEANINGS = {
         "in_force": "The map that was in force, on today's interests and rates.",
         "proposed": "The map that the method gave.",
         "anew": "The cheapest map that was found, whatever it moves.",
+    },
+    "MappingCommandEnum": {
+        "cancel": "Cancel its run.",
+        "plan": "Make a plan of it.",
+        "rerun": "Compute the same question again.",
     },
     "MappingPinKindEnum": {
         "flow": "A topic that stays in its stream.",
@@ -35,5 +42,6 @@ MEANINGS = {
 
 REQUESTS: dict[str, Example] = {
     "POST /mappings": {"system": SYSTEM, "note": "Interests of the new season"},
+    "POST /mappings/{id}/plan": {"map": "3", "moves_per_step": 20},
     "PATCH /mapping-settings/{id}": {"aggregation": 12, "horizon_s": 1800, "reason": WHY},
 }

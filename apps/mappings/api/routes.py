@@ -5,6 +5,7 @@ from rest_framework.routers import BaseRouter
 
 from apps.mappings.api.views import (
     FlowMoveViewSet,
+    MapInForceView,
     MappableView,
     MappingMethodsView,
     MappingSettingsViewSet,
@@ -25,4 +26,5 @@ def register(router: BaseRouter) -> None:
 paths = [
     path("mapping-methods", MappingMethodsView.as_view()),
     path("mappable", MappableView.as_view()),
+    path("map-in-force", MapInForceView.as_view()),
 ]

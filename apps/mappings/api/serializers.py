@@ -11,11 +11,13 @@ from apps.catalog.api.views import ParameterDescriptionSerializer
 from apps.common.api.fields import EDIT_ONLY, Amount, choices, command_list
 from apps.common.api.forms import Form, ModelForm
 from apps.mappings.models import Mapping, MappingSettings
-from apps.runs.api.views import RUN_COMMANDS, RunSerializer
+from apps.mappings.services.propose import MOST_PER_STEP
+from apps.runs.api.views import RunSerializer
 from apps.systems.api.entities import SystemReference
 from weir.clustering import DEFAULT as DEFAULT_METHOD
 from weir.reading import LARGEST_NUMBER
 
+MAPPING_COMMANDS = choices("cancel", "plan", "rerun")
 COMPARED_MAPS = choices("random", "flat", "in_force", "proposed", "anew")
 PIN_KINDS = choices("flow", "stream")
 LAYERS = choices("transport", "messaging")
@@ -125,6 +127,34 @@ class MappingRequestSerializer(Form[dict[str, Any]]):
     )
 
 
+class MappingPlanRequestSerializer(Form[dict[str, Any]]):
+    """Read which of a mapping's maps becomes a plan, and how its moves are paced."""
+
+    map = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=20,
+        help_text="The place of a map in `outcome.points`, from 0; left out: the proposed one.",
+    )
+    title = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=200,
+        help_text="Default: what it moves, such as `Move 114 flows as M-1 has it`.",
+    )
+    moves_per_step = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=MOST_PER_STEP,
+        help_text="Flows and streams that move in one step; null: those of one second, by the "
+        "pace of the system's mapping settings. Between steps that pace is kept.",
+    )
+
+
 class MapCostsSerializer(serializers.Serializer[dict[str, Any]]):
     """Describe what a map costs, by layer; base of what has a cost."""
 
@@ -133,6 +163,23 @@ class MapCostsSerializer(serializers.Serializer[dict[str, Any]]):
     messaging_cost = serializers.FloatField(help_text=MESSAGING)
     unwanted_per_s = serializers.FloatField(help_text=UNWANTED)
     dropped_per_s = serializers.FloatField(help_text=DROPPED)
+
+
+class MapInForceSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe what the map that is in force now costs, at the rates and weights of now."""
+
+    model_version = serializers.IntegerField(help_text="That it was computed at.")
+    because = serializers.CharField(
+        help_text="Why nothing can be computed, and what to do; empty: it can."
+    )
+    flows = serializers.IntegerField(help_text="Topics of the system.")
+    mapped_flows = serializers.IntegerField(
+        help_text="Topics that are in a stream with a group, wanted or not."
+    )
+    missing_flows = serializers.IntegerField(
+        help_text="Topics that somebody wants and that are in no stream with a group."
+    )
+    costs = MapCostsSerializer(allow_null=True)
 
 
 class ComparedMapSerializer(MapCostsSerializer):
@@ -265,9 +312,17 @@ class MappingSerializer(serializers.ModelSerializer[Mapping]):
         ]
         read_only_fields = fields
 
-    @extend_schema_field(command_list(RUN_COMMANDS))
+    @extend_schema_field(command_list(MAPPING_COMMANDS))
     def get_allowed_commands(self, mapping: Mapping) -> list[str]:
-        return RunSerializer(context=self.context).get_allowed_commands(mapping.run)
+        commands = RunSerializer(context=self.context).get_allowed_commands(mapping.run)
+        request = self.context.get("request")
+        if (
+            request is not None
+            and Permission.PROPOSE_PLAN in granted(request)
+            and mapping.run.snapshot.model_version == mapping.system.model_version
+        ):
+            commands = [*commands, "plan"]
+        return commands
 
 
 class MappingDetailSerializer(MappingSerializer):

@@ -22,9 +22,11 @@ from apps.common.api.preconditions import once
 from apps.mappings.api.serializers import (
     FlowMoveSerializer,
     HeatSerializer,
+    MapInForceSerializer,
     MappableSerializer,
     MappingDetailSerializer,
     MappingMethodSerializer,
+    MappingPlanRequestSerializer,
     MappingRequestSerializer,
     MappingSerializer,
     MappingSettingsSerializer,
@@ -32,11 +34,15 @@ from apps.mappings.api.serializers import (
     ReceiverSerializer,
 )
 from apps.mappings.models import Mapping, MappingSettings
+from apps.mappings.selectors.in_force import map_in_force
 from apps.mappings.selectors.maps import MapOf, NotOfMapping, map_of
 from apps.mappings.selectors.problem import mappable
 from apps.mappings.selectors.settings import settings_of
 from apps.mappings.services import mapping_request
+from apps.mappings.services.propose import mapping_plan
 from apps.mappings.services.settings import settings_update
+from apps.plans.api.serializers import PlanDetailSerializer
+from apps.plans.api.views import plan_made
 from apps.runs.api.views import RunSerializer, accepted
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, SystemReference
 from apps.systems.api.settings import SettingsViewSet
@@ -88,8 +94,8 @@ class MappingViewSet(
     search_fields = ["method", "system__name", "note"]
     ordering_fields = ["created_at", "number", "cost", "moved"]
     ordering = ["-id"]
-    needs = {"create": Permission.START_RUN}
-    refuses = {"create": (409, 422), "heat": (429,)}
+    needs = {"create": Permission.START_RUN, "plan": Permission.PROPOSE_PLAN}
+    refuses = {"create": (409, 422), "heat": (429,), "plan": (409, 422, 429)}
 
     def get_serializer_class(self) -> Any:
         return MappingDetailSerializer if self.action == "retrieve" else MappingSerializer
@@ -113,6 +119,25 @@ class MappingViewSet(
             )
 
         return once(request, start)
+
+    @extend_schema(
+        request=MappingPlanRequestSerializer,
+        responses={201: PlanDetailSerializer},
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @action(detail=True, methods=["post"])
+    def plan(self, request: Request, id: str) -> Response:
+        """Make a draft of the plan that moves flows and streams to where a map has them."""
+
+        def make() -> Response:
+            form = MappingPlanRequestSerializer(data=request.data)
+            form.is_valid(raise_exception=True)
+            plan = mapping_plan(
+                mapping=self.get_object(), actor=actor_of(request), **form.validated_data
+            )
+            return plan_made(request, plan)
+
+        return once(request, make)
 
     @extend_schema(
         responses=HeatSerializer,
@@ -271,6 +296,23 @@ class MappableView(APIView):
         if system is None:
             raise serializers.ValidationError({"system": "Name a system by its id."})
         return Response(MappableSerializer(mappable(system)).data)
+
+
+class MapInForceView(APIView):
+    """Say what the map that is in force now costs."""
+
+    @extend_schema(
+        operation_id="map_in_force_retrieve",
+        responses=MapInForceSerializer,
+        parameters=[OpenApiParameter("system", OpenApiTypes.UUID, required=True)],
+    )
+    def get(self, request: Request) -> Response:
+        """Return what unwanted traffic costs by the map that is in force now."""
+        refuse_unknown(request.query_params, {"system", "format"}, "query parameter")
+        system = parameter(request, "system", SystemReference())
+        if system is None:
+            raise serializers.ValidationError({"system": "Name a system by its id."})
+        return Response(MapInForceSerializer(map_in_force(system)).data)
 
 
 class MappingSettingsViewSet(SettingsViewSet[MappingSettings]):

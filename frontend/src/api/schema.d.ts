@@ -1542,6 +1542,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/map-in-force": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return what unwanted traffic costs by the map that is in force now
+         * @description Return what unwanted traffic costs by the map that is in force now.
+         *
+         *     Role: any.
+         */
+        get: operations["map_in_force_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/mappable": {
         parameters: {
             query?: never;
@@ -1705,6 +1727,28 @@ export interface paths {
         get: operations["mappings_heat_retrieve"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mappings/{id}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a draft of the plan that moves flows and streams to where a map has them
+         * @description Make a draft of the plan that moves flows and streams to where a map has them.
+         *
+         *     Role: editor.
+         */
+        post: operations["mappings_plan_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -7784,6 +7828,48 @@ export interface components {
          * @enum {string}
          */
         LossReasonEnum: "broker_away" | "too_large" | "ingress_full" | "link_full" | "link_away" | "not_read" | "unreadable" | "unheard";
+        /** @description What a map costs, by layer; base of what has a cost. */
+        MapCosts: {
+            /**
+             * Format: double
+             * @description What unwanted traffic costs all receivers, work/s.
+             */
+            cost: number;
+            /**
+             * Format: double
+             * @description Its part for packets of streams that they do not want, work/s.
+             */
+            transport_cost: number;
+            /**
+             * Format: double
+             * @description Its part for messages of wanted streams that they do not want, work/s.
+             */
+            messaging_cost: number;
+            /**
+             * Format: double
+             * @description Messages that receivers are handed and do not want, msg/s.
+             */
+            unwanted_per_s: number;
+            /**
+             * Format: double
+             * @description Messages in streams that receivers drop whole, packet by packet, msg/s.
+             */
+            dropped_per_s: number;
+        };
+        /** @description What the map that is in force now costs, at the rates and weights of now. */
+        MapInForce: {
+            /** @description That it was computed at. */
+            model_version: number;
+            /** @description Why nothing can be computed, and what to do; empty: it can. */
+            because: string;
+            /** @description Topics of the system. */
+            flows: number;
+            /** @description Topics that are in a stream with a group, wanted or not. */
+            mapped_flows: number;
+            /** @description Topics that somebody wants and that are in no stream with a group. */
+            missing_flows: number;
+            costs: components["schemas"]["MapCosts"] | null;
+        };
         /** @description A map that can be chosen: more moves, less cost. */
         MapPoint: {
             /**
@@ -7916,8 +8002,15 @@ export interface components {
             readonly asked_by_id: string | null;
             /** Format: date-time */
             readonly created_at: string;
-            readonly allowed_commands: components["schemas"]["RunCommandEnum"][];
+            readonly allowed_commands: components["schemas"]["MappingCommandEnum"][];
         };
+        /**
+         * @description - `cancel`: Cancel its run.
+         *     - `plan`: Make a plan of it.
+         *     - `rerun`: Compute the same question again.
+         * @enum {string}
+         */
+        MappingCommandEnum: "cancel" | "plan" | "rerun";
         /** @description A map with the maps to compare with, the curve of moves, and its pins. */
         MappingDetail: {
             /** Format: uuid */
@@ -7980,7 +8073,7 @@ export interface components {
             readonly asked_by_id: string | null;
             /** Format: date-time */
             readonly created_at: string;
-            readonly allowed_commands: components["schemas"]["RunCommandEnum"][];
+            readonly allowed_commands: components["schemas"]["MappingCommandEnum"][];
             readonly model_version: number;
             readonly snapshot_hash: string;
             readonly seed: number;
@@ -8039,6 +8132,21 @@ export interface components {
          * @enum {string}
          */
         MappingPinKindEnum: "flow" | "stream";
+        /** @description Which of a mapping's maps becomes a plan, and how its moves are paced. */
+        MappingPlanRequestRequest: {
+            /**
+             * @description The place of a map in `outcome.points`, from 0; left out: the proposed one.
+             * @default
+             */
+            map: string;
+            /**
+             * @description Default: what it moves, such as `Move 114 flows as M-1 has it`.
+             * @default
+             */
+            title: string;
+            /** @description Flows and streams that move in one step; null: those of one second, by the pace of the system's mapping settings. Between steps that pace is kept. */
+            moves_per_step?: number | null;
+        };
         /** @description Which system's flows to map, and how. */
         MappingRequestRequest: {
             /** Format: uuid */
@@ -18358,6 +18466,40 @@ export interface operations {
             };
         };
     };
+    map_in_force_retrieve: {
+        parameters: {
+            query: {
+                system: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MapInForce"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     mappable_retrieve: {
         parameters: {
             query: {
@@ -18769,6 +18911,62 @@ export interface operations {
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mappings_plan_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "map": "3",
+                 *       "moves_per_step": 20
+                 *     }
+                 */
+                "application/json": components["schemas"]["MappingPlanRequestRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */

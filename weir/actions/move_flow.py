@@ -1,0 +1,88 @@
+"""Move one flow to another stream, into its first one, or out of the one that it has.
+
+Weir keeps the map of flows to streams: the action is done when the map has changed, and no broker
+confirms it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weir.actions._targets import (
+    check_different,
+    check_members,
+    check_name,
+    check_target,
+    swapped,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Set
+
+    from weir.actions._protocol import Edge, ProtocolName
+    from weir.model.plan import Action
+
+KIND = "move_flow"
+TITLE = "Move a flow to another stream"
+SUMMARY = "The map has the flow in another stream; publishers and receivers follow the map."
+PROTOCOL: ProtocolName = "setting"
+FINAL = False
+
+
+def brokers(action: Action) -> tuple[str, ...]:
+    """Return no broker: the map is kept by Weir."""
+    return ()
+
+
+def absent(action: Action) -> frozenset[str]:
+    """Return no broker: none takes part."""
+    return frozenset()
+
+
+def roles(action: Action) -> Mapping[str, str]:
+    """Return no roles: only the shift protocol assigns them."""
+    return {}
+
+
+def title(action: Action) -> str:
+    """Describe the move, such as `Move fx.EURO from stream s-3 to s-7`."""
+    flow = action.target["flow"]
+    if action.after is None:
+        return f"Take {flow} out of stream {_stream(action.before)}"
+    if action.before is None:
+        return f"Put {flow} into stream {_stream(action.after)}"
+    return f"Move {flow} from stream {_stream(action.before)} to {_stream(action.after)}"
+
+
+def undo_title(action: Action) -> str:
+    """Return the title of the inverse action."""
+    return title(inverse(action))
+
+
+def inverse(action: Action) -> Action:
+    """Return the action that moves the flow back."""
+    return swapped(action)
+
+
+def validate(action: Action) -> None:
+    """Check that the target names the flow and that values name a stream."""
+    check_target(action, "flow")
+    for name, value in (("before", action.before), ("after", action.after)):
+        if value is not None:
+            check_members(value, name, "stream")
+            check_name(value["stream"], f"{name}.stream")
+    check_different(action)
+
+
+def is_takeaway(action: Action) -> bool:
+    """Return False: a move limits nothing."""
+    return False
+
+
+def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
+    """A move leaves the overlay as it is."""
+    return frozenset(edges)
+
+
+def _stream(value: Mapping[str, str] | None) -> str:
+    return "" if value is None else value["stream"]
