@@ -16,6 +16,7 @@ from apps.executions.models import (
     ExecutionStep,
     Setting,
 )
+from apps.executions.selectors.flow_map import places_in_force
 from apps.systems.models import System
 from apps.telemetry.models import Agent
 from apps.topology.models import OverlayEdge
@@ -25,7 +26,7 @@ from weir.coordination.coordinator import IN_FORCE
 from weir.coordination.wire import Observed, ReportPhase, observed_from_dict
 from weir.lifecycle.executions import PERSON_COMMANDS, ExecutionState
 from weir.lifecycle.steps import ActionState
-from weir.model.plan import Value
+from weir.model.plan import Step, Value
 
 ANSWERS: Mapping[str, frozenset[str]] = {
     ActionState.PREPARING: frozenset({ReportPhase.READY, ReportPhase.REFUSED}),
@@ -44,11 +45,15 @@ def edges_in_force(system: System) -> frozenset[tuple[str, str]]:
     return frozenset(edge(a, b) for a, b in rows.values_list("a__name", "b__name"))
 
 
-def in_force(system: System) -> InForce:
-    """Return what is in force in a system: settings that are enforced, edges of the overlay."""
+def in_force(system: System, steps: Iterable[Step] = ()) -> InForce:
+    """Return what is in force in a system: settings that are enforced, edges of the overlay, and
+    the places in the map of what these steps move."""
     rows = Setting.objects.filter(system=system, in_force__isnull=False)
     return InForce(
-        settings={(row.kind, row.target_key): row.in_force for row in rows},
+        settings={
+            **{(row.kind, row.target_key): row.in_force for row in rows},
+            **places_in_force(system, steps),
+        },
         edges=edges_in_force(system),
     )
 

@@ -8,6 +8,8 @@ from apps.common.errors import ApplicationError
 from apps.common.formatting import counted
 from apps.executions.models import Direction, ExecutionAction, ExecutionStep
 from apps.executions.selectors import publishers_left_out
+from apps.executions.selectors.flow_map import changes_map
+from apps.executions.services.flow_map import MapMoves
 from apps.executions.services.loading import Loaded
 from apps.executions.services.settings import Settings, settings_forget
 from apps.executions.services.transitions import execution_move, record_execution, steps_append
@@ -72,6 +74,7 @@ class Applier:
         self.removed = False
         """Somebody was removed, so that others may wait for nobody any more."""
         self._settings = Settings(self.execution.system)
+        self._map = MapMoves(self.execution)
         self._actions: dict[int, ExecutionAction] = {}
         self._steps: dict[int, ExecutionStep] = {}
 
@@ -91,6 +94,7 @@ class Applier:
     def save(self) -> None:
         """Write every row that was moved."""
         self._settings.save()
+        self._map.save()
         self.lowered |= self._settings.lowered
         ExecutionAction.objects.bulk_update(
             self._actions.values(),
@@ -117,9 +121,12 @@ class Applier:
     def _action(self, decision: ActionDecision) -> None:
         row = self.loaded.actions[decision.action]
         action = row.action
-        setting = kinds.protocol(action) == "setting"
+        of_map = changes_map(action)
+        setting = kinds.protocol(action) == "setting" and not of_map
         if isinstance(decision, CommitAction):
-            if setting:
+            if of_map:
+                self._move(row, decision)
+            elif setting:
                 self._settings.prove(action)
             else:
                 self._swap(row, decision)
@@ -168,7 +175,8 @@ class Applier:
             row.asked_number = None
             self.asked[row.pk] = kinds.setting_key(action)
         # A list that was proved, or given up, no longer keeps its publishers from other brokers.
-        self.documents_changed |= not setting or row.pk in self.asked or row.kind == PUBLISHERS
+        heard = row.pk in self.asked or row.kind == PUBLISHERS
+        self.documents_changed |= heard or not (setting or of_map)
 
     def _left_out(self, command: ExecutionCommand) -> str:
         """Say who is let in nowhere where an execution ends between releasing publishers and
@@ -187,6 +195,14 @@ class Applier:
                 f"{more}): roll this back, or carry out another plan of the placement."
             )
         return " ".join(sentences)
+
+    def _move(self, row: ExecutionAction, decision: CommitAction) -> None:
+        """Change the map that Weir keeps; `save` writes all moves of the round together."""
+        beside = [other for other in self.loaded.actions.values() if other.step_id == row.step_id]
+        try:
+            self._map.move(row.action, [other.action for other in beside])
+        except InvalidProblem as error:
+            raise EffectRefused(decision, f"The map was changed meanwhile: {error}") from error
 
     def _swap(self, row: ExecutionAction, decision: CommitAction) -> None:
         """Change the overlay's edges, in the transaction in which the action is committed."""

@@ -103,7 +103,7 @@ def execution_start(
     if active is not None:
         raise _busy(locked, active)
     try:
-        replay(in_force(locked), steps)
+        replay(in_force(locked, steps), steps)
     except InvalidProblem as error:
         raise Conflict(
             "not_what_is_in_force", f"{subject_name} no longer fits: {error}. Plan again."

@@ -1,6 +1,10 @@
 """Describe maps in sentences."""
 
+from collections.abc import Sequence
+
 from apps.common.formatting import counted, figure, percent
+from weir.clustering.migration import Move
+from weir.model.mapping import NOWHERE
 
 
 def mapping_sentence(
@@ -25,3 +29,67 @@ def mapping_sentence(
     if placed:
         moves += f" and brings {counted(placed, 'flow')} into a first stream"
     return f"{moves}: {filtered}; to keep the map would cost them {figure(kept_cost)} work/s."
+
+
+def moves_counted(moves: Sequence[Move]) -> str:
+    """Return how much moves, such as `114 flows and 3 streams`."""
+    flows = sum(move.what == "flow" for move in moves)
+    counts = ((flows, "flow"), (len(moves) - flows, "stream"))
+    return " and ".join(counted(count, noun) for count, noun in counts if count)
+
+
+def move_effect(move: Move, subscribers: int) -> str:
+    """Return what one move does, with its price."""
+    price = f"Saves receivers {figure(move.saves)} work/s."
+    if move.saves < 0:
+        price = f"Costs receivers {figure(-move.saves)} work/s."
+    elif move.saves == 0:
+        price = "Costs receivers no more and no less."
+    if move.what == "stream":
+        return price
+    if move.after == NOWHERE:
+        return f"Nobody wants it any more. {price}"
+    if move.before == NOWHERE:
+        return f"{counted(subscribers, 'subscriber')} can receive it from then on. {price}"
+    return price
+
+
+def plan_reasons(
+    name: str, moves: Sequence[Move], costs: Sequence[float], moves_per_step: int, pace_s: float
+) -> tuple[str, ...]:
+    """Return why the plan is made, and what a reviewer has to know of the way. `costs`: of the map
+    before the first step and after each, work/s."""
+    before, after, highest = costs[0], costs[-1], max(costs)
+    change = ""
+    if before > 0 and after != before:
+        change = f", {percent(abs(before - after) / before)} {'less' if after < before else 'more'}"
+    sentences = [
+        f"Unwanted traffic costs receivers {figure(before)} work/s by the map in force and "
+        f"{figure(after)} by the map of {name}{change}."
+    ]
+    placed = sum(move.what == "flow" and move.before == NOWHERE for move in moves)
+    retired = sum(move.what == "flow" and move.after == NOWHERE for move in moves)
+    if placed:
+        sentences.append(
+            f"{counted(placed, 'wanted topic is', 'wanted topics are')} in no stream yet; they "
+            "move first."
+        )
+    if retired:
+        leave = counted(retired, "topic leaves its stream", "topics leave their streams")
+        sentences.append(f"{leave}: nobody wants {'it' if retired == 1 else 'them'} any more.")
+    if highest > max(before, after):
+        sentences.append(
+            f"On the way it costs at most {figure(highest)} work/s, after step "
+            f"{costs.index(highest)}."
+        )
+    steps = len(costs) - 1
+    if steps > 1:
+        sentences.append(
+            f"{counted(steps, 'step')} of at most {counted(moves_per_step, 'move')}, each "
+            f"{figure(pace_s)} s after the one before: what saves most comes first."
+        )
+    sentences.append(
+        "Weir keeps the map: publishers and receivers that follow it change over as it changes. "
+        "No broker is reconfigured."
+    )
+    return tuple(sentences)

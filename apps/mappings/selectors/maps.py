@@ -44,11 +44,11 @@ class MapOf:
 
     def __init__(self, problem: MappingProblem, flow_map: FlowMap, former: FlowMap | None) -> None:
         """Take the map, and the one that was in force."""
-        self._problem, self.flow_map, self._former = problem, flow_map, former
+        self.problem, self.flow_map, self._former = problem, flow_map, former
 
     def heat(self, *, rows: int, columns: int) -> dict[str, Any]:
         """Return receivers over groups, both in an order that puts like beside like."""
-        names, of = self._problem.users, self._reception
+        names, of = self.problem.users, self._reception
         matrix = heat_matrix(of, rows=rows, columns=columns)
         by_user = of.by_user(of.unwanted_per_s) + of.by_user(of.dropped_per_s)
         by_group = of.by_group(of.unwanted_per_s) + of.by_group(of.dropped_per_s)
@@ -81,7 +81,7 @@ class MapOf:
 
     def receivers(self, order: str, search: str) -> Sequence[dict[str, Any]]:
         """Return what each receiver gets and filters; of equal ones the first by name."""
-        chosen = _matching(self._problem.users, search)
+        chosen = _matching(self.problem.users, search)
         name = order.removeprefix("-")
         if order == "-user":  # users are in the order of their names
             chosen = chosen[::-1]
@@ -92,7 +92,7 @@ class MapOf:
 
     def receiver(self, user: str) -> dict[str, Any]:
         """Return one receiver with what it filters and why. Raises NotOfMapping."""
-        problem, flow_map = self._problem, self.flow_map
+        problem, flow_map = self.problem, self.flow_map
         at = bisect_left(problem.users, user)
         if at == len(problem.users) or problem.users[at] != user:
             raise NotOfMapping(f"This mapping has no subscriber {shown(user)}.")
@@ -131,15 +131,15 @@ class MapOf:
             return ()
         places = [(each.stream_of, _groups_of_flows(each)) for each in (former, flow_map)]
         differ = np.any([before != now for before, now in zip(*places, strict=True)], axis=0)
-        chosen = _matching(self._problem.flows, search, np.flatnonzero(differ))
-        chosen = chosen[np.argsort(-self._problem.rates_per_s[chosen], kind="stable")]
+        chosen = _matching(self.problem.flows, search, np.flatnonzero(differ))
+        chosen = chosen[np.argsort(-self.problem.rates_per_s[chosen], kind="stable")]
 
         def move(flow: int) -> dict[str, Any]:
             before, now = ([_number(column[flow]) for column in columns] for columns in places)
             return {
-                "flow": self._problem.flows[flow],
-                "rate_per_s": float(self._problem.rates_per_s[flow]),
-                "users": int(self._problem.interests.audiences[flow]),
+                "flow": self.problem.flows[flow],
+                "rate_per_s": float(self.problem.rates_per_s[flow]),
+                "users": int(self.problem.interests.audiences[flow]),
                 "from_stream": before[0],
                 "from_group": before[1],
                 "to_stream": now[0],
@@ -151,7 +151,7 @@ class MapOf:
     def _receiver(self, user: int) -> dict[str, Any]:
         of = self._received
         return {
-            "user": self._problem.users[user],
+            "user": self.problem.users[user],
             "flows": int(of.flows[user]),
             "wanted_per_s": float(of.wanted_per_s[user]),
             "streams": int(self._reception.streams_taken[user]),
@@ -163,11 +163,11 @@ class MapOf:
 
     @cached_property
     def _reception(self) -> Reception:
-        return reception(self._problem, self.flow_map)
+        return reception(self.problem, self.flow_map)
 
     @cached_property
     def _received(self) -> "_Received":
-        return _Received.of(self._problem, self._reception)
+        return _Received.of(self.problem, self._reception)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

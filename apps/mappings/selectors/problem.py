@@ -82,6 +82,15 @@ def mapping_problem(system: System) -> MappingProblem:
     )
 
 
+def map_of_catalogue(system: System, problem: MappingProblem) -> FormerMap:
+    """Return where the catalogue has the flows and streams of a problem of this very version:
+    streams without a group, and their flows, too."""
+    streams = dict(Topic.objects.filter(system=system).values_list("name", "stream__number"))
+    return FormerMap(
+        stream_of=_numbers(streams[name] for name in problem.flows), group_of=_streams(system)[0]
+    )
+
+
 def mappable(system: System) -> dict[str, Any]:
     """Return how much there is to map, and why it cannot be."""
     wanted = Exists(Interest.objects.filter(topic=OuterRef("pk")))

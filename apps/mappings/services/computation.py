@@ -4,11 +4,16 @@ import json
 from collections.abc import Mapping as Members
 from typing import Any
 
+from apps.accounts.models import User
 from apps.common.computing import params_of
+from apps.common.errors import Conflict
+from apps.common.formatting import duration
 from apps.mappings.domain.sentences import mapping_sentence
 from apps.mappings.models import Mapping
 from apps.mappings.selectors.problem import mapping_problem
+from apps.mappings.services.propose import mapping_plan
 from apps.mappings.services.store import store_row
+from apps.plans.models import Plan
 from apps.runs.models import Run
 from apps.runs.selectors import Again, Answer, Computation, Question
 from apps.systems.models import System
@@ -88,6 +93,30 @@ def again(request: Again) -> dict[str, Any]:
     }
 
 
+def plan(
+    mapping: Mapping,
+    *,
+    actor: User | None,
+    answerable: User | None,
+    least_benefit: float,
+    asked_by: str,
+) -> Plan:
+    """Make the plan of the proposed map. Raises Conflict where nothing moves, or where what moves
+    is not paid back within the horizon."""
+    point = mapping.outcome["points"][mapping.outcome["proposed"]]
+    horizon_s = mapping.outcome["weights"]["horizon_s"]
+    pays_after_s = point["pays_after_s"]
+    chosen = mapping.former_cost is not None and mapping.outcome["proposed"] > 0
+    if chosen and (pays_after_s is None or pays_after_s > horizon_s):
+        when = "never" if pays_after_s is None else f"only after {duration(pays_after_s)}"
+        raise Conflict(
+            "nothing_to_change",
+            f"{mapping}: the work of its moves is paid back {when}; the horizon is "
+            f"{duration(horizon_s)}.",
+        )
+    return mapping_plan(mapping=mapping, actor=actor, answerable=answerable)
+
+
 MAPPING = Computation(
     kind=KIND,
     title="Flows in streams and groups",
@@ -103,4 +132,6 @@ MAPPING = Computation(
     methods=clusterers,
     find_method=clusterer,
     again=again,
+    plan=plan,
+    plan_again="Map the flows again and make a new plan.",
 )

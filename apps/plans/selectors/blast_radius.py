@@ -4,11 +4,13 @@ from collections import defaultdict
 from typing import Any
 
 from apps.catalog.models import ConsumerClass, Topic
+from apps.executions.selectors.flow_map import names_moved
 from apps.executions.selectors.modelled import CLASS
 from apps.plans.selectors.presentation import tree_change
 from apps.systems.models import System
 from apps.topology.models import Broker
 from weir import actions
+from weir.actions.move_stream import KIND as STREAM
 from weir.model.plan import Action
 from weir.model.plan import Plan as Document
 
@@ -21,6 +23,11 @@ def blast_radius(document: Document, system: System) -> dict[str, Any]:
     topics = list(Topic.objects.filter(system=system).values_list("name", flat=True))
     trees = [action for action in every if actions.protocol(action) == "tree"]
     named = {action.target["flow"] for action in every if "flow" in action.target}
+    # A stream that moves takes its flows along.
+    streams = names_moved(every)[STREAM]
+    if streams:
+        along = Topic.objects.filter(system=system, stream__name__in=streams)
+        named |= set(along.values_list("name", flat=True))
     moved = _consumers(every, wanted)
     touched = {broker for action in every for broker in actions.brokers(action)}
     return {

@@ -62,7 +62,7 @@ class Check:
 
 def checks(plan: Plan, ruling: Ruling, now: datetime) -> list[Check]:
     """Return everything that has to hold when the plan is carried out. Only for unsettled plans."""
-    found = in_force(plan.system)
+    found = in_force(plan.system, plan.content.steps)
     return [
         _model(plan),
         _before(plan, found),

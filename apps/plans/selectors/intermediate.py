@@ -13,6 +13,7 @@ from functools import lru_cache
 from apps.calibration.selectors import calibrated_problem, calibration_stamp
 from apps.catalog.selectors import system_problem
 from apps.common.formatting import percent
+from apps.executions.selectors.flow_map import without_moves
 from apps.executions.selectors.modelled import CLASS, FLOW
 from apps.systems.models import Edition, System
 from weir import actions
@@ -56,6 +57,7 @@ def heaviest_state(system: System, steps: Sequence[Step], found: InForce) -> Hea
 
     Raises InvalidProblem where a step does not fit onto the state before it, NoModel.
     """
+    steps = without_moves(steps)
     if actions.replay(found, steps).settings == found.settings:
         return None
     problem = model_of(system)

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field
 
 from apps.executions.selectors import in_force
+from apps.executions.selectors.flow_map import without_moves
 from apps.plans.models import Plan
 from apps.plans.selectors.intermediate import NoModel, broker_shares, model_of
 from apps.plans.selectors.staleness import has_moved, moved_because
@@ -36,7 +37,9 @@ def levels_of(plan: Plan) -> Levels:
     """Return the levels at every stop, by the model as it is and the limits in force."""
     if has_moved(plan):
         return Levels(unknown_because=moved_because(plan))
-    steps = plan.content.steps
+    steps = without_moves(plan.content.steps)
+    if not any(step.actions for step in steps):
+        return Levels(unknown_because="The plan changes the map alone, which loads no broker.")
     state = _start(in_force(plan.system), steps)
     if state is None:
         return Levels(unknown_because="Something else is in force than the plan starts from.")

@@ -8,6 +8,7 @@ from typing import Any
 
 from apps.common.formatting import counted
 from apps.executions.selectors import value_shown
+from apps.executions.selectors.flow_map import MEMBERS, changes_map
 from apps.executions.selectors.modelled import STRUCTURE
 from apps.plans.selectors.model_state import structure_words
 from weir import actions
@@ -125,7 +126,7 @@ def left_out(document: Document) -> list[LeftOut]:
 
 
 def _label(target: Mapping[str, str], otherwise: str) -> str:
-    label = target.get("class") or target.get("flow") or otherwise
+    label = target.get("class") or target.get("flow") or target.get("stream") or otherwise
     return f"{label} at {target['broker']}" if target.get("broker") else label
 
 
@@ -201,6 +202,8 @@ def _changes(action: Action, step: int) -> list[Change]:
         return [_words(action, step, publishers_words)]
     if action.kind == ORDER:
         return [_words(action, step, order_words)]
+    if changes_map(action):
+        return [_words(action, step, partial(place_words, action.kind))]
     before, after = action.before or {}, action.after or {}
     label = _label(action.target, actions.title(action))
     return [
@@ -236,6 +239,12 @@ def _words(action: Action, step: int, words: Callable[[Value | None], str]) -> C
 def publishers_words(value: Value | None) -> str:
     """Return how many publishers a list names; the titles of actions say how many come and go."""
     return "no list" if value is None else counted(len(value["publishers"]), "publisher")
+
+
+def place_words(kind: str, value: Value | None) -> str:
+    """Return where a map has a flow or a stream, such as `stream s-3`."""
+    where = MEMBERS[kind][1]
+    return f"no {where}" if value is None else f"{where} {value[where]}"
 
 
 def order_words(value: Value | None) -> str:

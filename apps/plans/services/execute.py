@@ -64,7 +64,9 @@ def plan_execute(*, plan: Plan, actor: User, reason: str = "") -> Execution:
                 subject_name=str(row),
                 subject_title=row.title,
                 steps=row.content.steps,
-                pace_s=terms.roll_back_pace_s if row.rolls_back else terms.pace_s,
+                pace_s=terms.roll_back_pace_s
+                if row.rolls_back
+                else max(terms.pace_s, row.content.pace_s),
                 roll_back_pace_s=terms.roll_back_pace_s,
                 max_parallel=terms.max_parallel_actions,
                 hold_at=ruling.hold_at,

@@ -56,7 +56,7 @@ def plan_roll_back(
         )
     plan.system.refresh_from_db()
     try:
-        replay(in_force(plan.system), steps)
+        replay(in_force(plan.system, steps), steps)
     except InvalidProblem as error:
         raise Conflict(
             "not_in_force", f"What {plan} put in force was changed since: {error}."

@@ -37,7 +37,7 @@ def approvals_needed(terms: Terms, kind: str, blast_radius: Mapping[str, Any]) -
         rule
         for rule in terms.approval_rules
         if rule.kind in (EVERY_KIND, kind)
-        and brokers >= rule.min_brokers
+        and max(brokers, 1) >= rule.min_brokers
         and share >= rule.min_share
     ]
     if not matching:
