@@ -105,7 +105,7 @@ def random_filtering(problem: MappingProblem) -> FilteringCost:
     wanted = np.bincount(problem.interests.users, minlength=problem.interests.user_count)
     counts, users_of = np.unique(wanted, return_inverse=True)
     flows = np.repeat(np.arange(len(audiences)), audiences)
-    own, exponent = _exact_sums(
+    own, exponent = exact_sums(
         problem.rates_per_s[flows],
         np.ones(len(flows), dtype=np.int64),
         users_of.reshape(-1)[problem.interests.users],
@@ -180,15 +180,15 @@ def pin_prices(problem: MappingProblem, flow_map: FlowMap) -> PinPrices:
 
 def exact_dot(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Fraction:
     """Return the sum of values times counts, exactly; neither holds anything negative."""
-    sums, exponent = _exact_sums(values, counts, np.zeros(len(values), dtype=np.int64), 1)
+    sums, exponent = exact_sums(values, counts, np.zeros(len(values), dtype=np.int64), 1)
     return sums[0] * Fraction(2) ** exponent
 
 
-def _exact_sums(
+def exact_sums(
     values: NDArray[np.float64], counts: NDArray[np.int64], labels: NDArray[np.int64], many: int
 ) -> tuple[list[int], int]:
     """Return the sum of values times counts by label, as whole numbers, and the power of two that
-    all of them are multiples of.
+    all of them are multiples of: the same for the same values.
 
     Doubles with the same exponent are whole multiples of the same number. Those multiples are cut
     into pieces so short that the sums of products are exact in doubles.
@@ -210,6 +210,14 @@ def _exact_sums(
             label, power = divmod(at, span)
             sums[label] += int(part) << (power + shift)
     return sums, least - DOUBLE_BITS
+
+
+def whole_weights(problem: MappingProblem) -> tuple[int, int, Fraction]:
+    """Return the work for a message at the transport and at the messaging layer as whole multiples
+    of one number, and that number: then all that is compared exactly is whole."""
+    transport, messaging = _layer_weights(problem)
+    unit = Fraction(1, math.lcm(transport.denominator, messaging.denominator))
+    return int(transport / unit), int(messaging / unit), unit
 
 
 def _layer_weights(problem: MappingProblem) -> tuple[Fraction, Fraction]:
@@ -371,7 +379,7 @@ class _SingleMoves:
         mapped = np.flatnonzero(stream_of != NOWHERE)
         streams = np.flatnonzero(group_of != NOWHERE)
         groups, group_at = np.unique(group_of[streams], return_inverse=True)
-        rates, exponent = _exact_sums(
+        rates, exponent = exact_sums(
             problem.rates_per_s[mapped],
             np.ones(len(mapped), dtype=np.int64),
             np.searchsorted(streams, stream_of[mapped]),
@@ -389,11 +397,7 @@ class _SingleMoves:
             groups, group_rates, exponent, reach.groups, reach.group_flows, users
         )
         self._scale = Fraction(2) ** exponent
-        # As whole multiples of one number: then all that is compared exactly is whole.
-        transport, messaging = _layer_weights(problem)
-        self._unit = Fraction(1, math.lcm(transport.denominator, messaging.denominator))
-        self._transport = int(transport / self._unit)
-        self._messaging = int(messaging / self._unit)
+        self._transport, self._messaging, self._unit = whole_weights(problem)
         any_group = np.arange(len(groups) + (len(groups) < problem.max_groups))
         self._group_targets = any_group
         """Groups as targets; the empty one stands for all that are not in use."""
