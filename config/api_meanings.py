@@ -315,6 +315,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "load_drift": "Measured load left the model's.",
         "broker_overload": "A broker is near or above its capacity.",
         "routing_drift": "Routing costs moved since the last evaluation.",
+        "filtering_drift": "Filtering costs more than the last mapping came to, as measured.",
     },
 }
 

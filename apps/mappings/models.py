@@ -10,6 +10,11 @@ from apps.common.models import BaseModel
 from apps.runs.models import Computed
 from apps.systems.models import System
 
+FIGURES_OF_CELL = (
+    *("cost", "transport_cost", "messaging_cost"),
+    *("unwanted_per_s", "dropped_per_s", "wanted_per_s"),
+)
+
 
 class MappingSettings(BaseModel):
     """Store what receiving and moving costs in one system: the weights of its maps."""
@@ -114,3 +119,34 @@ class Mapping(Computed):
                 name="mapping_moves_at_most_all",
             ),
         ]
+
+
+class FilteringCell(models.Model):
+    """Store what receivers of one system filtered over a quarter of an hour, by the map in force
+    then: means of what is computed each minute from measured rates."""
+
+    system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="filtering_cells")
+    at = models.DateTimeField(help_text="When it begins.")
+    measured_s = models.FloatField(help_text="Seconds of it that were measured.")
+    counted_until = models.DateTimeField(help_text="The end of the last minute counted.")
+    cost = models.FloatField(default=0.0, help_text="Of unwanted traffic, work/s.")
+    transport_cost = models.FloatField(default=0.0, help_text="Its part for packets, work/s.")
+    messaging_cost = models.FloatField(default=0.0, help_text="Its part for messages, work/s.")
+    unwanted_per_s = models.FloatField(default=0.0, help_text="Unwanted messages taken, msg/s.")
+    dropped_per_s = models.FloatField(
+        default=0.0, help_text="Messages of unwanted streams dropped, msg/s."
+    )
+    wanted_per_s = models.FloatField(default=0.0, help_text="Wanted messages received, msg/s.")
+
+    class Meta:
+        ordering = ["system", "at"]
+        constraints = [
+            models.UniqueConstraint(fields=["system", "at"], name="filtering_cell_once"),
+            models.CheckConstraint(
+                condition=Q(measured_s__gt=0) & finite(*FIGURES_OF_CELL),
+                name="filtering_cell_finite_and_measured",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.system} from {self.at:%d %b %H:%M}"

@@ -36,6 +36,7 @@ class Kind(models.TextChoices):
     LOAD_DRIFT = "load_drift", "Measured load left the model's"
     BROKER_OVERLOAD = "broker_overload", "A broker is near or above its capacity"
     ROUTING_DRIFT = "routing_drift", "Routing costs moved since the last evaluation"
+    FILTERING_DRIFT = "filtering_drift", "Filtering costs more than the last mapping came to"
 
 
 class Outcome(models.TextChoices):

@@ -245,6 +245,7 @@ WEIR_LOOPS = [
     ("apps.plans.services.plans_settle", 0.5),
     ("apps.plans.services.windows_hold", 0.5),
     ("apps.plans.services.plans_verify", 5.0),
+    ("apps.mappings.services.filtering.filtering_roll", 60.0),
     ("apps.rate_control.services.rates_control", 1.0),
     ("apps.adaptation.services.adaptation_tick", 0.5),
     ("apps.recomputation.services.recomputation_tick", 1.0),

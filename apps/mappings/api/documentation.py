@@ -3,6 +3,7 @@
 from apps.common.api.examples import SYSTEM, WHY, Example
 
 TAGS = {
+    "filtering": "What receivers of a system filter over the day.",
     "map-in-force": "What the map that is in force now costs.",
     "mappable": "What of a system would be mapped now.",
     "mapping-methods": "Methods that map flows to streams and groups, with their parameters.",

@@ -4,6 +4,7 @@ from django.urls import path
 from rest_framework.routers import BaseRouter
 
 from apps.mappings.api.views import (
+    FilteringView,
     FlowMoveViewSet,
     MapInForceView,
     MappableView,
@@ -27,4 +28,5 @@ paths = [
     path("mapping-methods", MappingMethodsView.as_view()),
     path("mappable", MappableView.as_view()),
     path("map-in-force", MapInForceView.as_view()),
+    path("filtering", FilteringView.as_view()),
 ]

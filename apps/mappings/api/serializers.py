@@ -10,7 +10,7 @@ from apps.accounts.domain.roles import Permission
 from apps.catalog.api.views import ParameterDescriptionSerializer
 from apps.common.api.fields import EDIT_ONLY, Amount, choices, command_list
 from apps.common.api.forms import Form, ModelForm
-from apps.mappings.models import Mapping, MappingSettings
+from apps.mappings.models import FIGURES_OF_CELL, FilteringCell, Mapping, MappingSettings
 from apps.mappings.services.propose import MOST_PER_STEP
 from apps.runs.api.views import RunSerializer
 from apps.systems.api.entities import SystemReference
@@ -182,6 +182,23 @@ class MapInForceSerializer(serializers.Serializer[dict[str, Any]]):
     costs = MapCostsSerializer(allow_null=True)
 
 
+class FilteringCellSerializer(serializers.ModelSerializer[FilteringCell]):
+    """Describe what receivers filtered over a quarter of an hour."""
+
+    class Meta:
+        model = FilteringCell
+        fields = ["at", "measured_s", *FIGURES_OF_CELL]
+
+
+class FilteringSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe what receivers of a system filtered over the last day."""
+
+    because = serializers.CharField(help_text="Why there is nothing to show; empty: there is.")
+    cells = FilteringCellSerializer(
+        many=True, help_text="Quarters of an hour in which agents measured, the oldest first."
+    )
+
+
 class ComparedMapSerializer(MapCostsSerializer):
     """Describe what a map to compare with costs."""
 
@@ -243,6 +260,12 @@ class MappingOutcomeSerializer(serializers.Serializer[dict[str, Any]]):
     weights = MappingWeightsSerializer()
     unmapped = serializers.IntegerField(
         help_text="Wanted flows that had no stream in the map that was in force."
+    )
+    wanted_per_s = serializers.FloatField(
+        default=None,
+        allow_null=True,
+        help_text="Messages that receivers ask for, of all receivers together, msg/s; null: "
+        "mapped before this was kept.",
     )
     compared = ComparedMapSerializer(
         many=True,

@@ -20,6 +20,7 @@ from apps.common.api.forms import parameter, refuse_unknown
 from apps.common.api.pagination import PlacePages, list_parameters
 from apps.common.api.preconditions import once
 from apps.mappings.api.serializers import (
+    FilteringSerializer,
     FlowMoveSerializer,
     HeatSerializer,
     MapInForceSerializer,
@@ -36,6 +37,7 @@ from apps.mappings.api.serializers import (
 from apps.mappings.models import Mapping, MappingSettings
 from apps.mappings.selectors.in_force import map_in_force
 from apps.mappings.selectors.maps import MapOf, NotOfMapping, map_of
+from apps.mappings.selectors.measured import filtering_of_day
 from apps.mappings.selectors.problem import mappable
 from apps.mappings.selectors.settings import settings_of
 from apps.mappings.services import mapping_request
@@ -291,11 +293,7 @@ class MappableView(APIView):
     )
     def get(self, request: Request) -> Response:
         """Return how much a system has to map, and why it cannot be mapped."""
-        refuse_unknown(request.query_params, {"system", "format"}, "query parameter")
-        system = parameter(request, "system", SystemReference())
-        if system is None:
-            raise serializers.ValidationError({"system": "Name a system by its id."})
-        return Response(MappableSerializer(mappable(system)).data)
+        return Response(MappableSerializer(mappable(_system_of(request))).data)
 
 
 class MapInForceView(APIView):
@@ -308,11 +306,32 @@ class MapInForceView(APIView):
     )
     def get(self, request: Request) -> Response:
         """Return what unwanted traffic costs by the map that is in force now."""
-        refuse_unknown(request.query_params, {"system", "format"}, "query parameter")
-        system = parameter(request, "system", SystemReference())
-        if system is None:
-            raise serializers.ValidationError({"system": "Name a system by its id."})
-        return Response(MapInForceSerializer(map_in_force(system)).data)
+        return Response(MapInForceSerializer(map_in_force(_system_of(request))).data)
+
+
+class FilteringView(APIView):
+    """Say what receivers of a system filtered over the last day."""
+
+    @extend_schema(
+        operation_id="filtering_retrieve",
+        responses=FilteringSerializer,
+        parameters=[OpenApiParameter("system", OpenApiTypes.UUID, required=True)],
+    )
+    def get(self, request: Request) -> Response:
+        """Return what receivers filtered in each quarter of an hour of the last day, as measured.
+
+        By the map that was in force then, at the rates that agents measured.
+        """
+        return Response(FilteringSerializer(filtering_of_day(_system_of(request))).data)
+
+
+def _system_of(request: Request) -> System:
+    """Return the system that the query names, and nothing else. Raises ValidationError."""
+    refuse_unknown(request.query_params, {"system", "format"}, "query parameter")
+    system: System | None = parameter(request, "system", SystemReference())
+    if system is None:
+        raise serializers.ValidationError({"system": "Name a system by its id."})
+    return system
 
 
 class MappingSettingsViewSet(SettingsViewSet[MappingSettings]):

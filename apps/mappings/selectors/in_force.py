@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connection, transaction
@@ -17,41 +17,74 @@ from weir.actions.set_flow_rate import KIND as RATE
 from weir.clustering.answer import costs_to_dict
 from weir.clustering.cost import filtering_cost
 from weir.clustering.cost import map_in_force as kept_map
+from weir.model.mapping import MappingProblem
 
-_READS = Queue("The map of another system is being read. Try again in a few seconds.", wait_s=20.0)
-MOST_KEPT = 32
-"""Systems whose figures stay in memory."""
+_READS = Queue("Another map is being read. Try again in a few seconds.", wait_s=20.0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Stamp:
-    """What the figures of a system depend on; equal stamps mean equal figures."""
+    """What a map in force and its cost depend on; equal stamps mean equal figures."""
 
+    system: int
     model_version: int
     weights_version: int
     rates_changed_at: Any
 
 
-_figures: dict[int, tuple[_Stamp, dict[str, Any]]] = {}
+@dataclass(slots=True, eq=False)
+class Present:
+    """The map in force of one system at one moment, with who wants what."""
+
+    stamp: _Stamp
+    counts: dict[str, Any]
+    """As `mappable` returns them; `because` says why there is no problem."""
+    problem: MappingProblem | None
+    costs: dict[str, float] | None = field(default=None)
+    """Of the map in force; None where none is, or nobody wanted to know yet."""
+
+
+_latest: list[Present] = []
+"""The one that was read last: pages read it again at each step of an execution."""
+
+
+def present(system: System) -> Present:
+    """Return what is in force now; read anew only where something has changed. Raises
+    ApplicationError where others are read before it."""
+    kept = _kept(_stamp(system))
+    if kept is None:
+        with turn(_READS), one_moment():
+            stamp = _stamp(system)
+            kept = _kept(stamp)
+            if kept is None:
+                counts = mappable(system)
+                problem = None if counts["because"] else mapping_problem(system)
+                kept = Present(stamp=stamp, counts=counts, problem=problem)
+                _latest[:] = [kept]
+    return kept
 
 
 def map_in_force(system: System) -> dict[str, Any]:
     """Return what the map that is in force now costs, at the rates and weights of now. Raises
     ApplicationError where others are read before it."""
-    kept = _figures.get(system.pk)
-    if kept is not None and kept[0] == _stamp(system):
-        return kept[1]
-    with turn(_READS), one_moment():
-        stamp = _stamp(system)
-        kept = _figures.get(system.pk)
-        if kept is not None and kept[0] == stamp:
-            return kept[1]
-        figures = {"model_version": stamp.model_version, **_read(system)}
-        _figures.pop(system.pk, None)
-        _figures[system.pk] = stamp, figures
-        while len(_figures) > MOST_KEPT:
-            _figures.pop(next(iter(_figures)))
-        return figures
+    now = present(system)
+    counts = now.counts
+    because = counts["because"]
+    if now.problem is not None and now.costs is None:
+        flow_map = kept_map(now.problem)
+        if flow_map is None:
+            because = f"No topic of {system} is in a stream with a group yet."
+        else:
+            costs = filtering_cost(now.problem, flow_map.stream_of, flow_map.group_of)
+            now.costs = costs_to_dict(costs)
+    return {
+        "model_version": now.stamp.model_version,
+        "because": because,
+        "flows": counts["flows"],
+        "mapped_flows": counts["mapped_flows"],
+        "missing_flows": counts["wanted_flows"] - counts["mapped_flows"],
+        "costs": now.costs,
+    }
 
 
 @contextmanager
@@ -66,28 +99,14 @@ def one_moment() -> Iterator[None]:
         yield
 
 
-def _read(system: System) -> dict[str, Any]:
-    of = mappable(system)
-    figures = {
-        "because": of["because"],
-        "flows": of["flows"],
-        "mapped_flows": of["mapped_flows"],
-        "missing_flows": of["wanted_flows"] - of["mapped_flows"],
-        "costs": None,
-    }
-    if of["because"]:
-        return figures
-    problem = mapping_problem(system)
-    in_force = kept_map(problem)
-    if in_force is None:
-        return {**figures, "because": f"No topic of {system} is in a stream with a group yet."}
-    costs = filtering_cost(problem, in_force.stream_of, in_force.group_of)
-    return {**figures, "costs": costs_to_dict(costs)}
+def _kept(stamp: _Stamp) -> Present | None:
+    return next((each for each in _latest if each.stamp == stamp), None)
 
 
 def _stamp(system: System) -> _Stamp:
     rates = Setting.objects.filter(system=system, kind=RATE)
     return _Stamp(
+        system.pk,
         System.objects.values_list("model_version", flat=True).get(pk=system.pk),
         settings_of(system).version,
         rates.aggregate(last=Max("updated_at"))["last"],

@@ -10,6 +10,7 @@ from apps.common.errors import Conflict
 from apps.common.formatting import duration
 from apps.mappings.domain.sentences import mapping_sentence
 from apps.mappings.models import Mapping
+from apps.mappings.selectors.measured import filtering_drift
 from apps.mappings.selectors.problem import mapping_problem
 from apps.mappings.services.propose import mapping_plan
 from apps.mappings.services.store import store_row
@@ -133,5 +134,6 @@ MAPPING = Computation(
     find_method=clusterer,
     again=again,
     plan=plan,
+    watched={"filtering_drift": filtering_drift},
     plan_again="Map the flows again and make a new plan.",
 )

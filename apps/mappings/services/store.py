@@ -17,6 +17,7 @@ from apps.runs.selectors import run_note
 from apps.runs.services.computations import next_number
 from weir.clustering.answer import costs_to_dict, fault_of
 from weir.clustering.cost import (
+    exact_dot,
     filtering_cost,
     map_in_force,
     moved,
@@ -163,6 +164,7 @@ def _outcome(
             "flows_per_s": moving.flows_per_s,
         },
         "unmapped": points[0]["placed"],
+        "wanted_per_s": float(exact_dot(problem.rates_per_s, problem.interests.audiences)),
         "compared": [{"map": name, **costs} for name, costs in compared.items()],
         "points": points,
         "proposed": choices.proposed,

@@ -24,6 +24,8 @@ PACE_S = {
     Kind.LOAD_DRIFT: 5.0,
     Kind.BROKER_OVERLOAD: 5.0,
     Kind.ROUTING_DRIFT: 5.0,
+    # It reads who wants what, up to millions of interests.
+    Kind.FILTERING_DRIFT: 30.0,
 }
 """How often each kind is read: telemetry arrives once a second and is read in windows."""
 

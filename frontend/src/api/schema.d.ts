@@ -1286,6 +1286,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/filtering": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return what receivers filtered in each quarter of an hour of the last day, as measured
+         * @description Return what receivers filtered in each quarter of an hour of the last day, as measured.
+         *
+         *     By the map that was in force then, at the rates that agents measured.
+         *
+         *     Role: any.
+         */
+        get: operations["filtering_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/flow-status": {
         parameters: {
             query?: never;
@@ -6946,6 +6970,56 @@ export interface components {
              */
             rate_at_margin_per_s: number | null;
         };
+        /** @description What receivers of a system filtered over the last day. */
+        Filtering: {
+            /** @description Why there is nothing to show; empty: there is. */
+            because: string;
+            /** @description Quarters of an hour in which agents measured, the oldest first. */
+            cells: components["schemas"]["FilteringCell"][];
+        };
+        /** @description What receivers filtered over a quarter of an hour. */
+        FilteringCell: {
+            /**
+             * Format: date-time
+             * @description When it begins.
+             */
+            at: string;
+            /**
+             * Format: double
+             * @description Seconds of it that were measured.
+             */
+            measured_s: number;
+            /**
+             * Format: double
+             * @description Of unwanted traffic, work/s.
+             */
+            cost?: number;
+            /**
+             * Format: double
+             * @description Its part for packets, work/s.
+             */
+            transport_cost?: number;
+            /**
+             * Format: double
+             * @description Its part for messages, work/s.
+             */
+            messaging_cost?: number;
+            /**
+             * Format: double
+             * @description Unwanted messages taken, msg/s.
+             */
+            unwanted_per_s?: number;
+            /**
+             * Format: double
+             * @description Messages of unwanted streams dropped, msg/s.
+             */
+            dropped_per_s?: number;
+            /**
+             * Format: double
+             * @description Wanted messages received, msg/s.
+             */
+            wanted_per_s?: number;
+        };
         /**
          * @description - `transport`: The receiver drops its whole stream, packet by packet.
          *     - `messaging`: The receiver takes its stream, and drops the message.
@@ -8100,6 +8174,11 @@ export interface components {
             weights: components["schemas"]["MappingWeights"];
             /** @description Wanted flows that had no stream in the map that was in force. */
             unmapped: number;
+            /**
+             * Format: double
+             * @description Messages that receivers ask for, of all receivers together, msg/s; null: mapped before this was kept.
+             */
+            wanted_per_s?: number | null;
             /** @description In this order: random, flat, in_force, proposed, anew. Without flat where no time or memory was left for it, without in_force where no map was in force, without anew where the curve of moves was not drawn to its end. */
             compared: components["schemas"]["ComparedMap"][];
             /** @description Maps that can be chosen, by rising moves. Where a map was in force the first keeps it: only flows without a stream, and those that pins tear away, move. Else there is only the proposed one. */
@@ -13220,9 +13299,10 @@ export interface components {
          *     - `load_drift`: Measured load left the model's.
          *     - `broker_overload`: A broker is near or above its capacity.
          *     - `routing_drift`: Routing costs moved since the last evaluation.
+         *     - `filtering_drift`: Filtering costs more than the last mapping came to, as measured.
          * @enum {string}
          */
-        TriggerKindEnum: "capacity_change" | "population_change" | "slo_breach" | "load_drift" | "broker_overload" | "routing_drift";
+        TriggerKindEnum: "capacity_change" | "population_change" | "slo_breach" | "load_drift" | "broker_overload" | "routing_drift" | "filtering_drift";
         /**
          * @description A trigger, which computes again when a watched value stays above its threshold for
          *     long enough.
@@ -17541,6 +17621,40 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    filtering_retrieve: {
+        parameters: {
+            query: {
+                system: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Filtering"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {

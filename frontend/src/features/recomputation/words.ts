@@ -57,6 +57,12 @@ export const TRIGGER_KINDS: Record<TriggerKind, KindWords> = {
     about:
       "How far the links that a published message crosses have moved since the last evaluation, as measured.",
   },
+  filtering_drift: {
+    label: "Filtering costs drifted",
+    unit: "%",
+    about:
+      "By how much filtering costs receivers more per wanted message than by the last mapping, at the rates that agents measure.",
+  },
 };
 
 export const valueText = (kind: TriggerKind, value: number | null | undefined) =>
