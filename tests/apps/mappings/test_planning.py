@@ -22,9 +22,9 @@ from apps.mappings.services.computation import plan as plan_by_rule
 from apps.mappings.services.propose import mapping_plan
 from apps.mappings.services.settings import settings_update
 from apps.plans.models import Plan
-from apps.plans.services import plan_execute, plan_roll_back
+from apps.plans.services import plan_execute, plan_roll_back, plans_settle
 from apps.systems.services import entity_update
-from tests.factories import make_user
+from tests.factories import make_system, make_user
 from tests.factories.market import (
     Market,
     in_turn,
@@ -110,6 +110,8 @@ def carried_out(plan: Plan, ines: Any, jon: Any, olga: Any) -> Execution:
         execution.refresh_from_db()
         if execution.state != "running":
             break
+    plans_settle()
+    plan.refresh_from_db()
     return execution
 
 
@@ -256,7 +258,6 @@ class TestOnTheWay:
         plan = mapping_plan(mapping=mapping, actor=ines, map=str(point_that_moves(mapping)))
         carried_out(plan, ines, jon, olga)
         assert places(market) != before
-        plan.refresh_from_db()
         back = plan_roll_back(plan=plan, actor=ines, reason="Receivers lag.")
         assert back.content.pace_s == 0.0, "rolling back does not wait"
         assert carried_out(back, ines, jon, olga).state == "succeeded"
@@ -454,11 +455,13 @@ class TestInForce:
 
     def test_says_why_there_is_nothing(self, api):
         market = make_market("bare")
-        assert "No topic of bare is in a stream" in self.read(api, market)["because"]
-        Stream.objects.filter(system=market.system).delete()
         body = self.read(api, market)
-        assert "has no streams yet" in body["because"]
-        assert body["costs"] is None
+        assert body["because"] == "No topic of bare is in a stream with a group yet."
+        assert (body["costs"], body["missing_flows"]) == (None, len(market.wanted))
+        empty = make_system("empty")
+        answer = api.get("/api/v1/map-in-force", {"system": str(empty.public_id)})
+        assert "has no topics yet" in answer.json()["because"]
+        assert answer.json()["costs"] is None
 
     def test_needs_a_system(self, api):
         answer = api.get("/api/v1/map-in-force")
