@@ -188,6 +188,7 @@ class FilteringCellSerializer(serializers.ModelSerializer[FilteringCell]):
     class Meta:
         model = FilteringCell
         fields = ["at", "measured_s", *FIGURES_OF_CELL]
+        read_only_fields = fields
 
 
 class FilteringSerializer(serializers.Serializer[dict[str, Any]]):

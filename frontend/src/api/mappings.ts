@@ -22,6 +22,8 @@ export type MappingSettings = Schemas["MappingSettings"];
 export type MappingMethod = Schemas["MappingMethod"];
 export type MappingRequest = Schemas["MappingRequestRequest"];
 export type Mappable = Schemas["Mappable"];
+export type Filtering = Schemas["Filtering"];
+export type FilteringCell = Schemas["FilteringCell"];
 export type Heat = Schemas["Heat"];
 export type Receiver = Schemas["Receiver"];
 export type ReceiverDetail = Schemas["ReceiverDetail"];
@@ -158,6 +160,18 @@ export const useMappable = (system: string) =>
     queryKey: keys.mappings.mappable(system),
     queryFn: ({ signal }): Promise<Mappable> =>
       take(client.GET("/api/v1/mappable", { params: { query: { system } }, signal })),
+  });
+
+/** A quarter of an hour grows by the minute. */
+const FILTERING_MS = 60_000;
+
+/** What receivers filtered over the last day, as agents measured it. */
+export const useFiltering = (system: string) =>
+  useQuery({
+    queryKey: keys.mappings.filtering(system),
+    queryFn: ({ signal }): Promise<Filtering> =>
+      take(client.GET("/api/v1/filtering", { params: { query: { system } }, signal })),
+    refetchInterval: FILTERING_MS,
   });
 
 export const useMappingSettings = (system: string, enabled = true) =>

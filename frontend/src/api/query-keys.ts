@@ -66,6 +66,7 @@ export const keys = {
     /** Apart from the maps: it moves with edits of the model. */
     allMappable: ["mappable"] as const,
     mappable: (system: string) => ["mappable", system] as const,
+    filtering: (system: string) => ["filtering", system] as const,
     settings: (system: string) => ["mapping-settings", system] as const,
     methods: ["mapping-methods"] as const,
   },

@@ -6983,42 +6983,42 @@ export interface components {
              * Format: date-time
              * @description When it begins.
              */
-            at: string;
+            readonly at: string;
             /**
              * Format: double
              * @description Seconds of it that were measured.
              */
-            measured_s: number;
+            readonly measured_s: number;
             /**
              * Format: double
              * @description Of unwanted traffic, work/s.
              */
-            cost?: number;
+            readonly cost: number;
             /**
              * Format: double
              * @description Its part for packets, work/s.
              */
-            transport_cost?: number;
+            readonly transport_cost: number;
             /**
              * Format: double
              * @description Its part for messages, work/s.
              */
-            messaging_cost?: number;
+            readonly messaging_cost: number;
             /**
              * Format: double
              * @description Unwanted messages taken, msg/s.
              */
-            unwanted_per_s?: number;
+            readonly unwanted_per_s: number;
             /**
              * Format: double
              * @description Messages of unwanted streams dropped, msg/s.
              */
-            dropped_per_s?: number;
+            readonly dropped_per_s: number;
             /**
              * Format: double
              * @description Wanted messages received, msg/s.
              */
-            wanted_per_s?: number;
+            readonly wanted_per_s: number;
         };
         /**
          * @description - `transport`: The receiver drops its whole stream, packet by packet.
