@@ -53,6 +53,8 @@ order_values = st.fixed_dictionaries(
 setting_values = {
     "adapt_parts": order_values,
     "assign_publishers": list_values,
+    "move_flow": st.fixed_dictionaries({"stream": names}),
+    "move_stream": st.fixed_dictionaries({"group": names}),
     "set_bucket": part_values,
     "set_flow_rate": rate_values,
     "set_population": limit_values,
@@ -93,8 +95,10 @@ def tree_actions(draw: st.DrawFn, edges: frozenset[Edge]) -> Action:
 def setting_targets(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
     broker, flow = draw(st.sampled_from("ab")), draw(st.sampled_from(["f", "g", 'x"y']))
     kind = draw(st.sampled_from(sorted(setting_values)))
-    if kind == "adapt_parts":
+    if kind in ("adapt_parts", "move_flow"):
         return kind, {"flow": flow}
+    if kind == "move_stream":
+        return kind, {"stream": flow}
     if kind != "set_population":
         return kind, {"flow": flow, "broker": broker}
     return "set_population", {"class": f"{flow}.gold", "flow": flow, "broker": broker}
@@ -147,4 +151,5 @@ def plans(draw: st.DrawFn) -> Plan:
             )
         ),
         promise=(Promise(name="utility", unit="", before=draw(st.none() | number), after=1),),
+        pace_s=draw(st.just(0.0) | amounts(0, 1e6)),
     )

@@ -8,13 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weir.actions._targets import (
-    check_different,
-    check_members,
-    check_name,
-    check_target,
-    swapped,
-)
+from weir.actions._map_moves import check_move, move_title
+from weir.actions._targets import swapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -46,12 +41,7 @@ def roles(action: Action) -> Mapping[str, str]:
 
 def title(action: Action) -> str:
     """Describe the move, such as `Move fx.EURO from stream s-3 to s-7`."""
-    flow = action.target["flow"]
-    if action.after is None:
-        return f"Take {flow} out of stream {_stream(action.before)}"
-    if action.before is None:
-        return f"Put {flow} into stream {_stream(action.after)}"
-    return f"Move {flow} from stream {_stream(action.before)} to {_stream(action.after)}"
+    return move_title(action, action.target["flow"], within="stream")
 
 
 def undo_title(action: Action) -> str:
@@ -66,12 +56,7 @@ def inverse(action: Action) -> Action:
 
 def validate(action: Action) -> None:
     """Check that the target names the flow and that values name a stream."""
-    check_target(action, "flow")
-    for name, value in (("before", action.before), ("after", action.after)):
-        if value is not None:
-            check_members(value, name, "stream")
-            check_name(value["stream"], f"{name}.stream")
-    check_different(action)
+    check_move(action, "flow", within="stream")
 
 
 def is_takeaway(action: Action) -> bool:
@@ -82,7 +67,3 @@ def is_takeaway(action: Action) -> bool:
 def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
     """A move leaves the overlay as it is."""
     return frozenset(edges)
-
-
-def _stream(value: Mapping[str, str] | None) -> str:
-    return "" if value is None else value["stream"]

@@ -8,13 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weir.actions._targets import (
-    check_different,
-    check_members,
-    check_name,
-    check_target,
-    swapped,
-)
+from weir.actions._map_moves import check_move, move_title
+from weir.actions._targets import swapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -46,12 +41,7 @@ def roles(action: Action) -> Mapping[str, str]:
 
 def title(action: Action) -> str:
     """Describe the move, such as `Move stream s-3 from group g-1 to g-2`."""
-    stream = action.target["stream"]
-    if action.after is None:
-        return f"Take stream {stream} out of group {_group(action.before)}"
-    if action.before is None:
-        return f"Put stream {stream} into group {_group(action.after)}"
-    return f"Move stream {stream} from group {_group(action.before)} to {_group(action.after)}"
+    return move_title(action, f"stream {action.target['stream']}", within="group")
 
 
 def undo_title(action: Action) -> str:
@@ -66,12 +56,7 @@ def inverse(action: Action) -> Action:
 
 def validate(action: Action) -> None:
     """Check that the target names the stream and that values name a group."""
-    check_target(action, "stream")
-    for name, value in (("before", action.before), ("after", action.after)):
-        if value is not None:
-            check_members(value, name, "group")
-            check_name(value["group"], f"{name}.group")
-    check_different(action)
+    check_move(action, "stream", within="group")
 
 
 def is_takeaway(action: Action) -> bool:
@@ -82,7 +67,3 @@ def is_takeaway(action: Action) -> bool:
 def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
     """A move leaves the overlay as it is."""
     return frozenset(edges)
-
-
-def _group(value: Mapping[str, str] | None) -> str:
-    return "" if value is None else value["group"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weir.actions import brokers, inverse_steps, kind_of, protocol, setting_key
 from weir.errors import InvalidProblem
 from weir.model.plan import Action, Bound, LeftOut, Plan, Promise, Source, Step
-from weir.reading import each, encodable, items, mapping, members, number, shown
+from weir.reading import amount, each, encodable, items, mapping, members, number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ _PLAN_KEYS = (
     "envelope",
     "promise",
 )
-_OPTIONAL_KEYS = ("left_out",)
+_OPTIONAL_KEYS = ("left_out", "pace_s")
 """Written only where there is something to say, so that older plans keep their hashes."""
 
 
@@ -68,6 +68,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
     ]
     return {
         **({"left_out": left_out} if left_out else {}),
+        **({"pace_s": _float(plan.pace_s)} if plan.pace_s != 0 else {}),
         "format": FORMAT,
         "kind": plan.kind,
         "system": plan.system,
@@ -152,6 +153,7 @@ def plan_from_dict(obj: object) -> Plan:
         envelope=_each(top["envelope"], "envelope", _bound),
         promise=_each(top["promise"], "promise", _promise),
         left_out=_each(top.get("left_out", []), "left_out", _left_out),
+        pace_s=amount(top.get("pace_s", 0.0), "pace_s"),
     )
 
 
@@ -304,10 +306,10 @@ def _text(value: object, path: str, *, required: bool = False) -> str:
 
 
 def _count(value: object, path: str) -> int:
-    amount = number(value, path)
-    if amount != int(amount) or amount < 0:
+    count = number(value, path)
+    if count != int(count) or count < 0:
         raise InvalidProblem(path, f"must be a whole number of at least 0, not {shown(value)}")
-    return int(amount)
+    return int(count)
 
 
 def _optional(value: object, path: str) -> float | None:

@@ -17,7 +17,8 @@ Rules:
   whose missing participants are silent past its deadline is buried, and finished if they answer
   or are removed from the overlay because they are gone for good.
 - Who is gone for good is asked nothing; where its agent speaks again, nothing is removed.
-- A setting commits when every broker concerned shows it; the deadline aborts it, once for all.
+- A setting commits when every broker concerned shows it; the deadline aborts it, once for all. One
+  that concerns no broker, such as a move of the map that Weir keeps, commits at once.
 - An action that failed for good ends its step, and the step the execution. What was done stays.
 - Pause, stop and roll back take effect when the running step has ended.
 """
@@ -121,6 +122,9 @@ class Coordinator:
         """Return the next decision, with those that must be applied together with it."""
         for step in view.steps:
             for action in step.actions:
+                # Nobody switches a setting elsewhere, and a plan may have thousands of them.
+                if action.protocol is not Protocol.TREE:
+                    continue
                 deadline = now + self.limits.bury_after_s
                 elsewhere = decided_elsewhere(view, step, action, deadline)
                 if elsewhere:
@@ -131,6 +135,8 @@ class Coordinator:
         for step in view.steps:
             if step.state in RUNNING_STEP:
                 for action in step.actions:
+                    if action.state is _A.DONE:
+                        continue
                     for decision in self._of_action(view, step, action, now):
                         return (decision,)
                 return self._end_of_step(view, step)
@@ -418,10 +424,8 @@ def decided_elsewhere(
     | committed | all released, cannot be undone | dead, and named: who was removed stays so |
     | committed | one released by hand, one switched | dead, and named: they contradict |
 
-    Nothing for almost all actions. `deadline`: of the others' switches.
+    Nothing for almost all actions of the tree. `deadline`: of the others' switches.
     """
-    if action.protocol is not Protocol.TREE:
-        return ()
     if action.state in _NOT_COMMITTED:
         return _adopt(view, step, action, deadline)
     if action.state in _COMMITTED:

@@ -227,15 +227,11 @@ def _step_after(step: StepView, decision: StepDecision, now: float) -> StepView:
 
 
 def _with_action(step: StepView, decision: ActionDecision) -> StepView:
-    if all(action.id != decision.action for action in step.actions):
-        return step
-    return replace(
-        step,
-        actions=tuple(
-            action_after(action, decision) if action.id == decision.action else action
-            for action in step.actions
-        ),
-    )
+    for at, action in enumerate(step.actions):
+        if action.id == decision.action:
+            actions = (*step.actions[:at], action_after(action, decision), *step.actions[at + 1 :])
+            return replace(step, actions=actions)
+    return step
 
 
 def action_after(action: ActionView, decision: ActionDecision) -> ActionView:

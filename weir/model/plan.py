@@ -14,13 +14,14 @@ from typing import Any
 
 Value = Mapping[str, Any]
 """What a setting holds, numbers, names and lists of names: `{rate_per_s, burst}`, `{limit}`,
-`{delivery, broker}`, `{flow}` or `{publishers}`. Which members a kind has, and of what type they
-are, its `validate` says."""
+`{delivery, broker}`, `{flow}`, `{publishers}`, `{stream}` or `{group}`. Which members a kind has,
+and of what type they are, its `validate` says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One change at named brokers; `before` and `after` are None where nothing is enforced."""
+    """One change, at named brokers or of what Weir keeps itself; `before` and `after` are None
+    where nothing is enforced."""
 
     kind: str
     target: Mapping[str, str]

@@ -64,6 +64,19 @@ SAMPLES: dict[str, Action] = {
         before={"limit": 55},
         after={"limit": 40},
     ),
+    "move_flow": Action(
+        kind="move_flow",
+        target={"flow": "fx.EURO"},
+        before={"stream": "s-3"},
+        after={"stream": "s-7"},
+        effect="Saves receivers 1,240 work/s.",
+    ),
+    "move_stream": Action(
+        kind="move_stream",
+        target={"stream": "s-3"},
+        before={"group": "g-1"},
+        after={"group": "g-2"},
+    ),
     "carry_flow": Action(
         kind="carry_flow",
         target={"flow": "orders"},
@@ -83,6 +96,8 @@ SAMPLES: dict[str, Action] = {
     ),
 }
 REVERSIBLE = [name for name in KINDS if not kinds()[name].FINAL]
+OF_THE_MAP = ("move_flow", "move_stream")
+"""Kinds that change what Weir itself keeps: no broker takes part, and nothing is limited."""
 
 
 def test_every_kind_has_a_sample() -> None:
@@ -103,7 +118,7 @@ def test_kind_keeps_the_contract(name: str) -> None:
         assert parameters == list(inspect.signature(wanted).parameters)[1:], function
     sample = SAMPLES[name]
     actions.validate(sample)
-    assert actions.brokers(sample)
+    assert bool(actions.brokers(sample)) is (name not in OF_THE_MAP)
     assert actions.absent(sample) <= set(actions.brokers(sample))
     assert actions.title(sample) != actions.undo_title(sample)
     if name in REVERSIBLE:
@@ -123,7 +138,8 @@ def test_kind_keeps_the_contract(name: str) -> None:
     else:
         assert not actions.roles(sample)
         assert module.apply_edges({("a", "b")}, sample) == {("a", "b")}
-        assert actions.is_takeaway(sample) != actions.is_takeaway(inverse(sample))
+        takes = [actions.is_takeaway(each) for each in (sample, inverse(sample))]
+        assert sorted(takes) == [False, name not in OF_THE_MAP]
 
 
 @pytest.mark.parametrize("name", REVERSIBLE)
@@ -227,6 +243,19 @@ def _with(name: str, **fields: Any) -> Action:
         (_with("carry_flow", after=None), "after", "equals before"),
         (_with("serve_class", after={"flow": ""}), "after.flow", "1 to 1000 characters"),
         (_with("serve_class", before={"flow": "orders"}), "after", "equals before"),
+        (_with("move_flow", after={"stream": "s-3"}), "after", "equals before"),
+        (_with("move_flow", before=None, after=None), "after", "equals before"),
+        (_with("move_flow", after={"group": "g-1"}), "after", 'unknown key "group"'),
+        (_with("move_flow", after={}), "after", 'missing key "stream"'),
+        (_with("move_flow", after={"stream": ""}), "after.stream", "1 to 1000 characters"),
+        (_with("move_flow", before={"stream": 7}), "before.stream", "must be a name, not 7"),
+        (_with("move_flow", after="s-7"), "after", "must be an object"),
+        (_with("move_flow", target={"flow": "a", "broker": "b"}), "target", "unknown key"),
+        (_with("move_stream", after={"group": "g-1"}), "after", "equals before"),
+        (_with("move_stream", before=None, after=None), "after", "equals before"),
+        (_with("move_stream", after={"stream": "s-7"}), "after", 'unknown key "stream"'),
+        (_with("move_stream", before={"group": None}), "before.group", "must be a name"),
+        (_with("move_stream", target={"stream": 3}), "target.stream", "must be a name, not 3"),
         (_with("shift_link", target={"i": "a", "j": "b", "k": "a"}), "target", "three different"),
         (_with("shift_link", after=RATE), "after", "must be null"),
         (_with("append_broker", target={"broker": "a", "to": "a"}), "target.to", "another"),
@@ -505,6 +534,63 @@ def test_a_flow_that_moves_is_confirmed_at_both_its_ingresses() -> None:
     assert actions.brokers(nowhere) == ("b1",)
     assert actions.title(nowhere) == "Carry orders from nowhere instead of b1"
     assert not actions.is_takeaway(moved)
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "title", "undo_title"),
+    [
+        (
+            "move_flow",
+            {"stream": "s-3"},
+            {"stream": "s-7"},
+            "Move fx.EURO from stream s-3 to s-7",
+            "Move fx.EURO from stream s-7 to s-3",
+        ),
+        (
+            "move_flow",
+            None,
+            {"stream": "s-7"},
+            "Put fx.EURO into stream s-7",
+            "Take fx.EURO out of stream s-7",
+        ),
+        (
+            "move_stream",
+            {"group": "g-1"},
+            {"group": "g-2"},
+            "Move stream s-3 from group g-1 to g-2",
+            "Move stream s-3 from group g-2 to g-1",
+        ),
+        (
+            "move_stream",
+            {"group": "g-1"},
+            None,
+            "Take stream s-3 out of group g-1",
+            "Put stream s-3 into group g-1",
+        ),
+    ],
+)
+def test_a_move_says_from_where_to_where(
+    kind: str, before: Any, after: Any, title: str, undo_title: str
+) -> None:
+    move = _with(kind, before=before, after=after)
+    actions.validate(move)
+    assert actions.title(move) == title
+    assert actions.undo_title(move) == undo_title == actions.title(inverse(move))
+
+
+def test_a_flow_and_a_stream_of_one_name_move_apart() -> None:
+    flow = Action(kind="move_flow", target={"flow": "x"}, after={"stream": "x"})
+    stream = Action(kind="move_stream", target={"stream": "x"}, after={"group": "x"})
+    step = Step(actions=(stream, flow))
+    after = replay(InForce(), [step])
+    assert after.settings == {
+        ("move_flow", '{"flow":"x"}'): {"stream": "x"},
+        ("move_stream", '{"stream":"x"}'): {"group": "x"},
+    }
+    assert replay(after, inverse_steps([step])) == InForce()
+    elsewhere = replace(flow, before={"stream": "y"}, after={"stream": "z"})
+    with pytest.raises(InvalidProblem, match=r'is stream "y", but stream "x" is in force'):
+        replay(after, [Step(actions=(elsewhere,))])
 
 
 def test_a_class_that_changes_its_flow_says_from_which() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -111,6 +112,31 @@ def test_the_hash_of_a_known_plan_never_moves() -> None:
 
 KNOWN = "af1d262e800b3a314e01679592035436245ebe2d04beff2a0bf6ed759e946686"
 
+
+def test_a_plan_without_a_pace_is_the_plan_that_it_was_before_there_were_paces() -> None:
+    plain = _sample()
+    assert "pace_s" not in plan_to_dict(plan_from_dict(plain))
+    for nothing in (0, 0.0, -0.0):
+        assert plan_hash(plan_from_dict({**plain, "pace_s": nothing})) == KNOWN
+
+
+def test_a_pace_is_part_of_what_is_approved() -> None:
+    plain = _sample()
+    plans_read = [plan_from_dict({**plain, "pace_s": pace}) for pace in (2, 2.0, 2.5)]
+    assert [plan.pace_s for plan in plans_read] == [2.0, 2.0, 2.5]
+    same, again, slower = map(plan_hash, plans_read)
+    assert same == again
+    assert len({same, slower, KNOWN}) == 3
+
+
+@pytest.mark.parametrize("pace_s", [-1.0, float("inf"), float("nan")])
+def test_a_pace_that_is_none_does_not_get_lost_in_writing(pace_s: float) -> None:
+    plan = replace(plan_from_dict(_sample()), pace_s=pace_s)
+    with pytest.raises(InvalidProblem) as caught:
+        plan_from_dict(plan_to_dict(plan))
+    assert caught.value.path == "pace_s"
+
+
 ACTION = ("steps", 0, "actions", 0)
 
 
@@ -140,6 +166,12 @@ ACTION = ("steps", 0, "actions", 0)
         (("envelope", 0, "low"), 5, "envelope[0].low", "above high"),
         (("envelope", 0, "high"), float("inf"), "envelope[0].high", "finite"),
         (("promise", 0, "after"), "2", "promise[0].after", "must be a number"),
+        (("pace_s",), -0.5, "pace_s", "must not be negative"),
+        (("pace_s",), float("inf"), "pace_s", "finite"),
+        (("pace_s",), float("nan"), "pace_s", "finite"),
+        (("pace_s",), "2", "pace_s", 'must be a number, not "2"'),
+        (("pace_s",), None, "pace_s", "must be a number"),
+        (("pace_s",), True, "pace_s", "must be a number"),
     ],
 )
 def test_errors_name_the_entry(where: tuple[Any, ...], value: Any, path: str, words: str) -> None:

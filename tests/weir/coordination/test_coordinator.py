@@ -219,6 +219,49 @@ def test_the_reason_of_an_abort_is_what_the_agent_says_of_it() -> None:
     assert made.reason == ("a did not show the new value within 15 s; a reports: the disk is full")
 
 
+def test_settings_that_concern_no_broker_are_done_at_once_whoever_is_silent() -> None:
+    moves = [setting(name, kind="move_flow") for name in ("x", "y")]
+    runner = Runner(execution(moves, [setting("z")], live=frozenset(), max_parallel=1, pace_s=5.0))
+    done = ["PrepareAction", "CommitAction", "FinishAction"]
+    assert kinds(decide(runner.view, 10.0, LIMITS)) == [
+        "MoveExecution",
+        "BeginStep",
+        *done,
+        *done,
+        "CompleteStep",
+    ]
+    runner.advance(10.0)
+    assert runner.advance(14.9) == []
+    assert kinds(runner.advance(15.0)) == ["BeginStep", *done, "CompleteStep", "MoveExecution"]
+    assert runner.view.state is ExecutionState.SUCCEEDED
+
+
+def test_moves_are_rolled_back_at_once_last_first() -> None:
+    runner = Runner(execution([setting("x"), setting("y")], [setting("z")], pace_s=5.0))
+    runner.advance(0.0)
+    command(runner, ExecutionCommand.ROLL_BACK)
+    made = runner.advance(1.0)
+    finished = [decision.action for decision in made if isinstance(decision, FinishAction)]
+    assert finished == ["s2-undo-y", "s2-undo-x"]
+    assert runner.action("z").attempt == 0
+    assert runner.view.state is ExecutionState.ROLLED_BACK
+
+
+def test_a_move_beside_a_setting_that_fails_stays_and_ends_with_it() -> None:
+    runner = Runner(execution([setting("kept"), setting("slow", "a"), setting("also")]))
+    runner.advance(0.0)
+    assert runner.action("also").state is ActionState.DONE
+    runner.advance(LIMITS.setting_timeout_s)
+    runner.advance(2 * LIMITS.setting_timeout_s)
+    assert runner.view.state is ExecutionState.FAILED
+    states = {name: runner.action(name).state for name in ("kept", "slow", "also")}
+    assert states == {
+        "kept": ActionState.DONE,
+        "slow": ActionState.ABORTED,
+        "also": ActionState.DONE,
+    }
+
+
 def test_runs_at_most_max_parallel() -> None:
     steps = [setting(name, name) for name in "abcde"]
     runner = Runner(execution(steps, max_parallel=2))

@@ -29,7 +29,8 @@ def runners(draw: st.DrawFn) -> Runner:
             if draw(st.booleans()):
                 actions.append(shift(f"x{next(number)}", *draw(TRIPLES)))
             else:
-                actions.append(setting(f"r{next(number)}", draw(st.sampled_from(BROKERS))))
+                concerned = draw(st.sampled_from([(), *((broker,) for broker in BROKERS)]))
+                actions.append(setting(f"r{next(number)}", *concerned))
         steps.append(actions)
     return Runner(
         execution(
@@ -86,6 +87,8 @@ def test_promises_hold_whatever_happens(runner: Runner, data: st.DataObject) -> 
                 assert fates.setdefault(attempt, type(decision)) is type(decision)
         running = [a for s in runner.view.steps for a in s.actions if a.state in UNDER_WAY]
         assert len(running) <= runner.view.max_parallel
+        # What concerns nobody never waits.
+        assert all(action.brokers for action in running)
         trees = [a for a in running if a.protocol is Protocol.TREE]
         used = [broker for a in trees for broker in a.brokers]
         assert len(used) == len(set(used))

@@ -1,0 +1,36 @@
+"""What moves within the map of flows to streams and of streams to groups have in common.
+
+Weir keeps the map itself, so no broker takes part in such a move.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weir.actions._targets import check_different, check_members, check_name, check_target
+
+if TYPE_CHECKING:
+    from weir.model.plan import Action
+
+
+def move_title(action: Action, moved: str, *, within: str) -> str:
+    """Describe a move of `moved` by its values, which name what it is `within`."""
+    before, after = (
+        None if value is None else value[within] for value in (action.before, action.after)
+    )
+    if after is None:
+        return f"Take {moved} out of {within} {before}"
+    if before is None:
+        return f"Put {moved} into {within} {after}"
+    return f"Move {moved} from {within} {before} to {after}"
+
+
+def check_move(action: Action, what: str, *, within: str) -> None:
+    """Raise InvalidProblem unless the target names `what` alone and each value names what it is
+    `within`, or is None, and the values differ."""
+    check_target(action, what)
+    for name, value in (("before", action.before), ("after", action.after)):
+        if value is not None:
+            check_members(value, name, within)
+            check_name(value[within], f"{name}.{within}")
+    check_different(action)
