@@ -213,6 +213,9 @@ class MapPointSerializer(MapCostsSerializer):
     moved_streams = serializers.IntegerField(help_text=MOVED_STREAMS)
     placed = serializers.IntegerField(help_text="Flows that get a stream and had none.")
     retired = serializers.IntegerField(help_text="Flows that had a stream and nobody wants now.")
+    opened_streams = serializers.IntegerField(
+        default=0, help_text="Streams that get their first group."
+    )
     duration_s = serializers.FloatField(
         help_text="How long flows and streams take to move at the pace set, s."
     )

@@ -194,7 +194,7 @@ def _points(
     placed, retired = _placed_and_retired(problem)
     moves = [(moved(problem, each), moved_streams(problem, each)) for each in choices.maps]
     points: list[dict[str, Any]] = []
-    for cost, (flows, streams) in zip(costs, moves, strict=True):
+    for cost, (flows, streams), each in zip(costs, moves, choices.maps, strict=True):
         more_flows, more_streams = flows - moves[0][0], streams - moves[0][1]
         work = more_flows * moving.flow_work + more_streams * moving.stream_work
         points.append(
@@ -204,12 +204,21 @@ def _points(
                 "moved_streams": streams,
                 "placed": placed,
                 "retired": retired,
-                "duration_s": (flows + placed + streams) / moving.flows_per_s,
+                "opened_streams": (opened := _opened_streams(problem, each)),
+                "duration_s": (flows + placed + retired + streams + opened) / moving.flows_per_s,
                 "pays_after_s": _ratio(max(work, 0.0), first - cost["cost"]),
                 "gain_share": _ratio(first - cost["cost"], first - least),
             }
         )
     return points
+
+
+def _opened_streams(problem: MappingProblem, flow_map: FlowMap) -> int:
+    """Return how many streams get their first group."""
+    used = flow_map.group_of != NOWHERE
+    if problem.former is not None:
+        used &= problem.former.group_of == NOWHERE
+    return int(np.count_nonzero(used))
 
 
 def _placed_and_retired(problem: MappingProblem) -> tuple[int, int]:

@@ -7980,6 +7980,11 @@ export interface components {
             /** @description Flows that had a stream and nobody wants now. */
             retired: number;
             /**
+             * @description Streams that get their first group.
+             * @default 0
+             */
+            opened_streams: number;
+            /**
              * Format: double
              * @description How long flows and streams take to move at the pace set, s.
              */

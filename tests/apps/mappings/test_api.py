@@ -145,7 +145,7 @@ class TestList:
         assert (row["name"], row["system_name"], row["complete"]) == ("M-1", "market", True)
         for name in ("cost", "former_cost", "random_cost", "moved", "moved_streams", "interests"):
             assert row[name] == getattr(mapping, name), name
-        assert row["allowed_commands"] == ["rerun"]
+        assert row["allowed_commands"] == ["rerun", "plan"]
         assert "outcome" not in row
 
     def test_does_not_ask_once_for_each_row(self, api, market, django_assert_max_num_queries):

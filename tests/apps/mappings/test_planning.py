@@ -142,6 +142,22 @@ class TestPlan:
         assert set(moves) == expected
         assert len(expected) > 5
 
+    def test_has_as_many_moves_as_the_mapping_says(self, market, ines):
+        lost, given_up = market.wanted[:4], market.unwanted[:3]
+        topics = Topic.objects.filter(system=market.system)
+        topics.filter(name__in=lost).update(stream=None)
+        topics.filter(name__in=given_up).update(stream=market.stream(1))
+        Stream.objects.filter(system=market.system, number=7).update(group=None)
+        topics.filter(stream=market.stream(7)).update(stream=None)
+        mapping = map_market(market)
+        for at, point in enumerate(mapping.outcome["points"]):
+            plan = mapping_plan(mapping=mapping, actor=ines, map=str(at))
+            kinds = [action.kind for action in actions_of(plan)]
+            flows = point["moved"] + point["placed"] + point["retired"]
+            streams = point["moved_streams"] + point["opened_streams"]
+            assert (kinds.count("move_flow"), kinds.count("move_stream")) == (flows, streams)
+            assert (point["placed"] >= 4, point["retired"]) == (True, 3)
+
     def test_is_the_proposed_map_where_none_is_named(self, mapping, ines):
         plan = mapping_plan(mapping=mapping, actor=ines)
         (promise,) = plan.content.promise

@@ -104,6 +104,7 @@ class TestWithoutAMapInForce:
         (flow_map,) = choices_from_answer(problem, plain_of(run)).maps
         exact = by_definition(problem, flow_map.stream_of, flow_map.group_of)
         (point,) = outcome["points"]
+        used = len({*flow_map.stream_of.tolist()} - {NOWHERE})
         assert outcome["proposed"] == 0
         assert point == {
             **exact,
@@ -111,7 +112,8 @@ class TestWithoutAMapInForce:
             "moved_streams": 0,
             "placed": len(market.wanted),
             "retired": 0,
-            "duration_s": len(market.wanted) / 40.0,
+            "opened_streams": used,
+            "duration_s": (len(market.wanted) + used) / 40.0,
             "pays_after_s": None,
             "gain_share": None,
         }
@@ -169,7 +171,9 @@ class TestFromAMapInForce:
             assert (point["moved"], point["moved_streams"]) == (moved, moved_streams)
             placed, retired = int((wanted & ~had).sum()), int((had & ~wanted).sum())
             assert (point["placed"], point["retired"]) == (placed, retired) == (10, 5)
-            assert point["duration_s"] == (moved + 10 + moved_streams) / 2.0
+            opened = int(((former.group_of == NOWHERE) & (flow_map.group_of != NOWHERE)).sum())
+            assert point["opened_streams"] == opened
+            assert point["duration_s"] == (moved + 10 + 5 + moved_streams + opened) / 2.0
             saving = first["cost"] - costs["cost"]
             # What must move whatever is chosen has nothing to pay for.
             more = moved - first["moved"], moved_streams - first["moved_streams"]

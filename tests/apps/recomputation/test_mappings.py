@@ -1,24 +1,27 @@
-"""Mappings computed by schedules and triggers: as often as asked, without a plan."""
+"""Mappings computed by schedules, and the plans that are made of them."""
+
+from dataclasses import replace
 
 import pytest
 
 from apps.accounts.domain.roles import Role
 from apps.common.errors import ApplicationError
-from apps.mappings.models import Mapping
-from apps.recomputation.models import Firing, Schedule, Trigger
+from apps.mappings.models import Mapping, MappingSettings
+from apps.mappings.services.computation import MAPPING
+from apps.plans.models import Plan
+from apps.recomputation.models import Firing, Schedule
 from apps.recomputation.services import (
     firings_settle,
     recomputation_tick,
     schedule_create,
     schedule_run,
     schedule_update,
-    trigger_create,
 )
 from apps.runs.models import Run
-from apps.runs.selectors import run_note
+from apps.runs.selectors import computations, run_note
 from apps.runs.services.computations import run_store
 from tests.factories import make_user
-from tests.factories.market import Market, kernel_answer, make_market
+from tests.factories.market import Market, in_turn, kernel_answer, make_market
 from tests.factories.runs import claim
 
 pytestmark = pytest.mark.django_db
@@ -71,39 +74,54 @@ def test_what_cannot_be_mapped_fails_with_what_to_do(market, editor):
     assert firing.detail.startswith("No stream has the number 2;")
 
 
+@pytest.mark.parametrize(("then", "state"), [("draft", "draft"), ("submit", "pending_review")])
+def test_a_schedule_makes_the_plan_of_what_it_mapped(market, editor, then, state):
+    in_turn(market)
+    firing = fired(nightly(market, editor, then=then))
+    run = claim(Run.objects.get())
+    run_store(run, kernel_answer(run))
+    assert firings_settle() == 1
+    firing.refresh_from_db()
+    plan = firing.plan
+    assert plan is not None
+    assert (plan.kind, plan.state, plan.run) == ("mapping", state, run)
+    assert firing.outcome == ("drafted" if then == "draft" else "submitted")
+    assert plan.answerable == editor
+    assert plan.author is not None
+    assert plan.author.automatic
+
+
+def test_a_schedule_has_nothing_to_change_where_the_map_is_kept(market, editor):
+    in_turn(market)
+    MappingSettings.objects.create(system=market.system, flow_move_work=1e12, stream_move_work=1e12)
+    firing = fired(nightly(market, editor, then="draft"))
+    run = claim(Run.objects.get())
+    run_store(run, kernel_answer(run))
+    firings_settle()
+    firing.refresh_from_db()
+    assert (firing.outcome, firing.plan) == ("nothing", None)
+    assert not Plan.objects.exists()
+
+
+@pytest.fixture
+def unplannable(monkeypatch):
+    """Mappings as a kind of which no plan can be made, as an app may register one."""
+    monkeypatch.setitem(computations(), "mapping", replace(MAPPING, plan=None))
+
+
 @pytest.mark.parametrize("then", ["draft", "submit"])
-def test_a_plan_is_refused_at_its_field(market, editor, then):
+def test_a_plan_of_what_cannot_be_planned_is_refused_at_its_field(
+    market, editor, then, unplannable
+):
     with pytest.raises(ApplicationError) as caught:
         nightly(market, editor, then=then)
     (error,) = caught.value.errors
     assert error.field == "then"
     assert error.message == "No plan can be made of a mapping. Choose `none`: compute only."
     assert not Schedule.objects.exists()
-    trigger = {"name": "moved", "kind": "capacity_change", "subject": "mapping", "then": then}
-    with pytest.raises(ApplicationError) as caught:
-        trigger_create(system=market.system, actor=editor, values=trigger)
-    assert caught.value.errors[0].field == "then"
-    assert not Trigger.objects.exists()
-
-
-def test_a_plan_is_refused_of_a_rule_that_changes_its_subject_or_its_end(market, editor):
     plans = nightly(market, editor, subject="allocation", then="draft")
-    maps = nightly(market, editor, name="maps")
-    for schedule, values in ((plans, {"subject": "mapping"}), (maps, {"then": "draft"})):
-        with pytest.raises(ApplicationError) as caught:
-            schedule_update(schedule=schedule, actor=editor, expected_version=1, values=values)
-        assert caught.value.errors[0].field == "then"
-    both = {"subject": "mapping", "then": "none"}
-    schedule_update(schedule=plans, actor=editor, expected_version=1, values=both)
-
-
-@pytest.mark.parametrize(
-    ("rules", "more"), [("schedules", {"every_s": 60}), ("triggers", {"kind": "load_drift"})]
-)
-def test_over_the_api_too_and_the_usual_end_is_a_draft(api, market, rules, more):
-    body = {"system": str(market.system.public_id), "name": "maps", "subject": "mapping", **more}
-    answer = api.post(f"/api/v1/recomputation/{rules}", body, format="json")
-    assert answer.status_code == 400, answer.content
-    assert [error["field"] for error in answer.json()["errors"]] == ["then"]
-    answer = api.post(f"/api/v1/recomputation/{rules}", {**body, "then": "none"}, format="json")
-    assert answer.status_code == 201, answer.content
+    with pytest.raises(ApplicationError) as caught:
+        schedule_update(
+            schedule=plans, actor=editor, expected_version=1, values={"subject": "mapping"}
+        )
+    assert caught.value.errors[0].field == "then"
