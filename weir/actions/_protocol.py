@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 ProtocolName = Literal["setting", "tree"]
 """How an action is carried out: `setting`: a desired value that a broker takes over, or that Weir
-keeps itself; `tree`: the shift protocol, in which several brokers change the overlay's edges together."""
+keeps itself; `tree`: the shift protocol, in which several brokers change the overlay's edges
+together."""
 
 Edge = tuple[str, str]
 """An undirected edge of the overlay: two brokers in alphabetical order."""
