@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from weir.model.plan import Action
 
 ProtocolName = Literal["setting", "tree"]
-"""How an action is carried out: `setting`: a desired value that one broker takes over;
-`tree`: the shift protocol, in which several brokers change the overlay's edges together."""
+"""How an action is carried out: `setting`: a desired value that a broker takes over, or that Weir
+keeps itself; `tree`: the shift protocol, in which several brokers change the overlay's edges
+together."""
 
 Edge = tuple[str, str]
 """An undirected edge of the overlay: two brokers in alphabetical order."""
@@ -28,7 +29,8 @@ class ActionKind(Protocol):
     """Whether it cannot be rolled back: `inverse` raises, and a rollback leaves it as it is."""
 
     def brokers(self, action: Action) -> tuple[str, ...]:
-        """Return the names of the brokers that the action concerns."""
+        """Return the names of the brokers that the action concerns; none where Weir keeps the value
+        itself."""
         ...
 
     def absent(self, action: Action) -> frozenset[str]:

@@ -2,13 +2,16 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from tests.weir.clustering import in_turn
+from weir.actions import validate
 from weir.clustering.adaptive import Point
 from weir.codec import problem_from_dict, result_to_dict
 from weir.codec.mapping import curve_to_list, mapping_from_dict, mapping_result_to_dict
 from weir.codec.placement import placement_from_dict, placement_result_to_dict
+from weir.codec.plan import plan_from_dict, plan_to_dict
 from weir.codec.profile import profile_from_dict, profile_to_dict
 from weir.codec.transformation import transformation_from_dict, transformation_plan_to_dict
 from weir.model.mapping import NOWHERE
@@ -79,6 +82,27 @@ def test_the_flows_are_mapped_and_answer_as_written() -> None:
     former = problem.former
     assert former is not None
     assert (former.stream_of.tolist(), former.group_of[:2].tolist()) == ([0, NOWHERE], [3, NOWHERE])
+
+
+def test_the_plan_is_read_and_written_as_written() -> None:
+    plain = example("plan")
+    plan = plan_from_dict(plain)
+    assert plan_to_dict(plan) == plain
+    rows = re.findall(r"^\| (`.*?) \|", TEXT.split("## Plan\n")[1], flags=re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    kinds = {action.kind for step in plan.steps for action in step.actions}
+    assert named == {*plain, "left_out", *kinds}
+
+
+def test_moves_of_a_map_have_the_members_that_are_written() -> None:
+    for action in (a for step in plan_from_dict(example("plan")).steps for a in step.actions):
+        row = re.search(rf"^\| `{action.kind}` \| `{{(\w+)}}` \| `{{(\w+)}}` or null", TEXT, re.M)
+        assert row is not None
+        assert action.before is not None
+        assert action.after is not None
+        assert [*action.target, *action.before] == [*row.groups()]
+        for before, after in ((None, action.after), (action.before, None)):
+            validate(replace(action, before=before, after=after))
 
 
 def test_the_topic_is_profiled_and_answers_as_written() -> None:
