@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.api import Api
 from tests.e2e.browsing import pick
+from tests.e2e.fleet import Fleet
 
 pytestmark = pytest.mark.e2e
 
@@ -108,6 +110,102 @@ def test_a_map_is_read_tried_with_more_moves_and_made_again_with_a_pin(
     expect(pins.get_by_role("row", name=re.compile(moving["flow"]))).to_contain_text(
         f"stream {pin['to']}"
     )
+
+
+def places(rest: Api, system: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The stream of each topic and the group of each stream, by name."""
+
+    def rows(kind: str) -> list[Any]:
+        every: list[Any] = []
+        cursor: dict[str, str] = {}
+        while True:
+            page = rest.get(f"/api/v1/{kind}", system=system, page_size=500, **cursor)
+            every += page["results"]
+            if not page["next"]:
+                return every
+            cursor = {"cursor": dict(parse_qsl(urlsplit(page["next"]).query))["cursor"]}
+
+    return (
+        {row["name"]: row["stream"] for row in rows("topics")},
+        {row["name"]: row["group"] for row in rows("streams")},
+    )
+
+
+def test_a_chosen_map_becomes_a_plan_that_moves_flows_step_by_step_and_back(
+    quarry: str, rest: Api, people: Fleet, person: Callable[[str], Page]
+) -> None:
+    run = rest.post("/api/v1/mappings", {"system": quarry})
+    assert run.status_code == 202, run.text
+    ended = rest.wait(
+        run.headers["Location"], lambda row: row["state"] not in ("queued", "running"), 60
+    )
+    mapping = rest.get("/api/v1/mappings", system=quarry)["results"][0]
+    assert (ended["state"], mapping["run"]) == ("succeeded", ended["id"])
+    points = rest.get(f"/api/v1/mappings/{mapping['id']}")["outcome"]["points"]
+    # A map that moves some of what is worth it.
+    place = next(at for at, point in enumerate(points) if point["moved"] >= 40)
+    point = points[place]
+    before = places(rest, quarry)
+    now = rest.get("/api/v1/map-in-force", system=quarry)["costs"]["cost"]
+    assert now == mapping["former_cost"]
+
+    author = person("editor")
+    author.goto(f"/systems/{quarry}/mappings/{mapping['id']}?map={place}")
+    force = author.get_by_role("region", name="In force now")
+    expect(force).to_contain_text(thousands(now))
+    author.get_by_role("button", name="Make a plan").click()
+    dialog = author.get_by_role("dialog")
+    expect(dialog.get_by_label("What moves")).to_contain_text(str(point["moved"]))
+    expect(dialog.get_by_label("What it costs")).to_contain_text(thousands(point["cost"]))
+    dialog.get_by_label("Moves per step").fill("25")
+    dialog.get_by_role("button", name="Make a plan").click()
+    expect(author).to_have_url(re.compile("/plans/"))
+    plan = rest.get("/api/v1/plans", system=quarry, state="draft")["results"][0]
+    detail = rest.get(f"/api/v1/plans/{plan['id']}")
+    actions = [action for step in detail["steps"] for action in step["actions"]]
+    flows = point["moved"] + point["placed"] + point["retired"]
+    assert sum(action["kind"] == "move_flow" for action in actions) == flows
+    assert len(actions) == flows + point["moved_streams"] + point["opened_streams"]
+    assert max(len(step["actions"]) for step in detail["steps"]) == 25
+    expect(author.get_by_text("Unwanted traffic costs receivers").first).to_be_visible()
+    author.get_by_role("button", name="Send for review").click()
+    expect(author.get_by_text("somebody else approves it").first).to_be_visible()
+
+    approver = person("approver")
+    approver.goto(f"/plans/{plan['id']}")
+    approver.get_by_role("button", name=re.compile("^Approve hash")).click()
+    operator = person("operator")
+    operator.goto(f"/plans/{plan['id']}")
+    operator.get_by_role("button", name="Execute").click()
+    operator.get_by_role("dialog").get_by_role("button", name="Execute").click()
+    execution = people.execution_of(plan)
+    costs = [now]
+    while people.everybody.get(f"/api/v1/executions/{execution['id']}")["state"] == "running":
+        cost = rest.get("/api/v1/map-in-force", system=quarry)["costs"]["cost"]
+        costs += [cost] if cost != costs[-1] else []
+    people.wait_execution(execution, "succeeded")
+
+    # It costs what was promised, step by step less, and every flow is where the map has it.
+    after = rest.get("/api/v1/map-in-force", system=quarry)["costs"]["cost"]
+    assert after == point["cost"]
+    assert len(costs) > 2, "the moves are paced"
+    moved = places(rest, quarry)
+    for action in actions:
+        at = moved[0] if action["kind"] == "move_flow" else moved[1]
+        (value,) = (action["after"] or {"none": None}).values()
+        assert at[next(iter(action["target"].values()))] == value
+    changed = sum(before[0][name] != moved[0][name] for name in before[0])
+    assert changed == flows
+    expect(operator.get_by_text("Succeeded").first).to_be_visible()
+    author.goto(f"/systems/{quarry}/mappings")
+    expect(author.get_by_role("region", name="In force now")).to_contain_text(thousands(after))
+
+    # Taken back by a plan of its own: the map is what it was.
+    back = people.do(people.author, f"plans/{plan['id']}/roll-back", expect=201)
+    people.carry_out(back)
+    assert places(rest, quarry) == before
+    assert rest.get("/api/v1/map-in-force", system=quarry)["costs"]["cost"] == now
+    expect(author.get_by_role("region", name="In force now")).to_contain_text(thousands(now))
 
 
 def test_what_cannot_be_mapped_says_what_to_add(rest: Api, person: Callable[[str], Page]) -> None:
