@@ -5,6 +5,7 @@ import type { Schemas } from "@/api/client";
 import type {
   FlowMove,
   Heat,
+  MapInForce,
   Mappable,
   Mapping,
   MappingDetail,
@@ -51,7 +52,7 @@ export const mapping = (change: Partial<Mapping> = {}): Mapping => ({
   ...change,
 });
 
-const costs = (transport: number, messaging: number, aggregated = 0.25) => ({
+export const costs = (transport: number, messaging: number, aggregated = 0.25) => ({
   cost: transport + messaging,
   transport_cost: transport,
   messaging_cost: messaging,
@@ -175,6 +176,16 @@ export const mappable = (change: Partial<Mappable> = {}): Mappable => ({
   pinned_flows: 2,
   pinned_streams: 1,
   because: "",
+  ...change,
+});
+
+export const mapInForce = (change: Partial<MapInForce> = {}): MapInForce => ({
+  model_version: 42,
+  because: "",
+  flows: 20_000,
+  mapped_flows: 7_280,
+  missing_flows: 20,
+  costs: costs(74_100, 157_400),
   ...change,
 });
 

@@ -2,6 +2,7 @@
 import { Link, useParams, useSearchParams } from "react-router";
 
 import { mappingsAt } from "./addresses";
+import { InForceBesideNewest } from "./in-force-panel";
 import { MapDialog } from "./map-dialog";
 import { MappableStrip } from "./mappable";
 
@@ -146,6 +147,7 @@ export default function MappingsPage() {
         </div>
       ))}
       <MappableStrip system={systemId} />
+      <InForceBesideNewest system={systemId} />
       {system?.allowed_commands.includes("optimize") ? (
         <MapDialog system={system} open={params.has("ask")} onClose={() => ask(false)} />
       ) : null}

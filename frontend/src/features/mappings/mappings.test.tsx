@@ -347,10 +347,10 @@ describe("news", () => {
   });
 });
 
-it("are computed again by the methods that the installation has, without a plan", async () => {
+it("are computed again by the methods that the installation has, and become plans", async () => {
   serve(answers);
   const recomputed = computationOf("mapping")?.recomputed;
   const methods = await recomputed?.methods(new QueryClient());
   expect(methods?.map(({ name }) => name)).toEqual(["joint", "flat"]);
-  expect(recomputed?.about).toContain("no plan is made of it");
+  expect(recomputed?.about).toContain("a plan moves them");
 });
