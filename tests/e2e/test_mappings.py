@@ -126,8 +126,8 @@ def places(rest: Api, system: str) -> tuple[dict[str, Any], dict[str, Any]]:
             cursor = {"cursor": dict(parse_qsl(urlsplit(page["next"]).query))["cursor"]}
 
     return (
-        {row["name"]: row["stream"] for row in rows("topics")},
-        {row["name"]: row["group"] for row in rows("streams")},
+        {row["name"]: row["stream_name"] for row in rows("topics")},
+        {row["name"]: row["group_name"] for row in rows("streams")},
     )
 
 

@@ -172,12 +172,12 @@ class MapInForceSerializer(serializers.Serializer[dict[str, Any]]):
     because = serializers.CharField(
         help_text="Why nothing can be computed, and what to do; empty: it can."
     )
-    flows = serializers.IntegerField(help_text="Topics of the system.")
+    wanted_flows = serializers.IntegerField(help_text="Topics that somebody wants.")
     mapped_flows = serializers.IntegerField(
-        help_text="Topics that are in a stream with a group, wanted or not."
+        help_text="Those of them that are in a stream with a group."
     )
     missing_flows = serializers.IntegerField(
-        help_text="Topics that somebody wants and that are in no stream with a group."
+        help_text="Those of them that are in none: nobody receives them."
     )
     costs = MapCostsSerializer(allow_null=True)
 
@@ -214,7 +214,7 @@ class MapPointSerializer(MapCostsSerializer):
     placed = serializers.IntegerField(help_text="Flows that get a stream and had none.")
     retired = serializers.IntegerField(help_text="Flows that had a stream and nobody wants now.")
     opened_streams = serializers.IntegerField(
-        default=0, help_text="Streams that get their first group."
+        read_only=True, default=0, help_text="Streams that get their first group."
     )
     duration_s = serializers.FloatField(
         help_text="How long flows and streams take to move at the pace set, s."

@@ -80,7 +80,7 @@ def map_in_force(system: System) -> dict[str, Any]:
     return {
         "model_version": now.stamp.model_version,
         "because": because,
-        "flows": counts["flows"],
+        "wanted_flows": counts["wanted_flows"],
         "mapped_flows": counts["mapped_flows"],
         "missing_flows": counts["wanted_flows"] - counts["mapped_flows"],
         "costs": now.costs,

@@ -24,6 +24,9 @@ export type MappingRequest = Schemas["MappingRequestRequest"];
 export type Mappable = Schemas["Mappable"];
 export type Filtering = Schemas["Filtering"];
 export type FilteringCell = Schemas["FilteringCell"];
+export type MapInForce = Schemas["MapInForce"];
+export type MapCosts = Schemas["MapCosts"];
+export type MappingPlanRequest = Schemas["MappingPlanRequestRequest"];
 export type Heat = Schemas["Heat"];
 export type Receiver = Schemas["Receiver"];
 export type ReceiverDetail = Schemas["ReceiverDetail"];
@@ -48,7 +51,8 @@ export const mappingQuery = (id: string) =>
     ...FOREVER,
   });
 
-export const useMapping = (id: string) => useQuery(mappingQuery(id));
+export const useMapping = (id: string, enabled = true) =>
+  useQuery({ ...mappingQuery(id), enabled });
 
 const named = (map: string) => map || undefined;
 
@@ -174,6 +178,14 @@ export const useFiltering = (system: string) =>
     refetchInterval: FILTERING_MS,
   });
 
+/** What the map that is in force now costs: it falls while an execution moves flows. */
+export const useMapInForce = (system: string) =>
+  useQuery({
+    queryKey: keys.mappings.inForce(system),
+    queryFn: ({ signal }): Promise<MapInForce> =>
+      take(client.GET("/api/v1/map-in-force", { params: { query: { system } }, signal })),
+  });
+
 export const useMappingSettings = (system: string, enabled = true) =>
   useQuery({
     queryKey: keys.mappings.settings(system),
@@ -214,3 +226,15 @@ export const useMappingMethods = (enabled = true) => useQuery({ ...mappingMethod
 
 export const askMapping = (body: MappingRequest): Promise<Schemas["Run"]> =>
   take(client.POST("/api/v1/mappings", { params: { header: idempotencyKey() }, body }));
+
+/** A draft of what moves flows and streams to where one of its maps has them. */
+export const planFromMapping = (
+  id: string,
+  body: MappingPlanRequest,
+): Promise<Schemas["PlanDetail"]> =>
+  take(
+    client.POST("/api/v1/mappings/{id}/plan", {
+      params: { path: { id }, header: idempotencyKey() },
+      body,
+    }),
+  );

@@ -67,6 +67,9 @@ export const keys = {
     allMappable: ["mappable"] as const,
     mappable: (system: string) => ["mappable", system] as const,
     filtering: (system: string) => ["filtering", system] as const,
+    /** What the map in force costs: it moves with every step that moves a flow, and with weights. */
+    allInForce: ["map-in-force"] as const,
+    inForce: (system: string) => ["map-in-force", system] as const,
     settings: (system: string) => ["mapping-settings", system] as const,
     methods: ["mapping-methods"] as const,
   },

@@ -7936,11 +7936,11 @@ export interface components {
             model_version: number;
             /** @description Why nothing can be computed, and what to do; empty: it can. */
             because: string;
-            /** @description Topics of the system. */
-            flows: number;
-            /** @description Topics that are in a stream with a group, wanted or not. */
+            /** @description Topics that somebody wants. */
+            wanted_flows: number;
+            /** @description Those of them that are in a stream with a group. */
             mapped_flows: number;
-            /** @description Topics that somebody wants and that are in no stream with a group. */
+            /** @description Those of them that are in none: nobody receives them. */
             missing_flows: number;
             costs: components["schemas"]["MapCosts"] | null;
         };
@@ -7983,7 +7983,7 @@ export interface components {
              * @description Streams that get their first group.
              * @default 0
              */
-            opened_streams: number;
+            readonly opened_streams: number;
             /**
              * Format: double
              * @description How long flows and streams take to move at the pace set, s.

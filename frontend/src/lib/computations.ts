@@ -22,8 +22,6 @@ export type Recomputed = {
   methods: (queries: QueryClient) => Promise<readonly { name: string; title: string }[]>;
   /** What is meant where no method is chosen. */
   anyMethod: string;
-  /** No plan can be made of it: it is computed only. */
-  planless?: boolean;
   /** The least net benefit that is worth a plan, where answers have one. */
   benefit?: { unit: string; hint: string };
 };

@@ -5,6 +5,7 @@ import type { Schemas } from "@/api/client";
 import type {
   FlowMove,
   Heat,
+  MapInForce,
   Mappable,
   Mapping,
   MappingDetail,
@@ -51,7 +52,7 @@ export const mapping = (change: Partial<Mapping> = {}): Mapping => ({
   ...change,
 });
 
-const costs = (transport: number, messaging: number, aggregated = 0.25) => ({
+export const costs = (transport: number, messaging: number, aggregated = 0.25) => ({
   cost: transport + messaging,
   transport_cost: transport,
   messaging_cost: messaging,
@@ -65,6 +66,7 @@ export const mapPoint = (change: Partial<MapPoint> = {}): MapPoint => ({
   moved_streams: 8,
   placed: 0,
   retired: 0,
+  opened_streams: 0,
   duration_s: 46.2,
   // Its work of moving, 1,920 thousand, by the 48,600 work/s that it saves.
   pays_after_s: 39.5,
@@ -175,6 +177,16 @@ export const mappable = (change: Partial<Mappable> = {}): Mappable => ({
   pinned_flows: 2,
   pinned_streams: 1,
   because: "",
+  ...change,
+});
+
+export const mapInForce = (change: Partial<MapInForce> = {}): MapInForce => ({
+  model_version: 42,
+  because: "",
+  wanted_flows: 7_300,
+  mapped_flows: 7_280,
+  missing_flows: 20,
+  costs: costs(74_100, 157_400),
   ...change,
 });
 

@@ -1,15 +1,14 @@
 /** The allocations of one system, newest first, and the command that makes the next. */
-import { Link, useParams, useSearchParams } from "react-router";
+import { Link, useParams } from "react-router";
 
 import { allocationsAt } from "./addresses";
 import { OptimizeDialog } from "./optimize-dialog";
 
 import { allocationsQuery, type Allocation } from "@/api/allocations";
-import { ACTIVE, useLive } from "@/api/live";
 import { useSystem } from "@/api/systems";
+import { ActiveRuns, useRequestDialog } from "@/components/ui/request-dialog";
 import { Command } from "@/components/ui/command";
 import type { Column } from "@/components/ui/data-table";
-import { Icon } from "@/components/ui/icons";
 import { ListPage } from "@/components/ui/list-page";
 import { createdColumn, tookSeconds } from "@/components/ui/list-panel";
 import { StateBadge } from "@/components/ui/state-badge";
@@ -75,21 +74,7 @@ const COLUMNS: Column<Allocation>[] = [
 export default function AllocationsPage() {
   const { systemId = "" } = useParams();
   const system = useSystem(systemId).data;
-  const runs = useLive((all) => all.runs);
-  const [params, setParams] = useSearchParams();
-  const ask = (open: boolean) =>
-    setParams(
-      (old) => {
-        const next = new URLSearchParams(old);
-        if (open) next.set("optimize", "1");
-        else next.delete("optimize");
-        return next;
-      },
-      { replace: true },
-    );
-  const active = Object.values(runs).filter(
-    (run) => run.kind === "allocation" && run.system === systemId && ACTIVE.includes(run.state),
-  );
+  const { isOpen, ask } = useRequestDialog("optimize");
   return (
     <ListPage
       title="Allocation"
@@ -108,19 +93,17 @@ export default function AllocationsPage() {
       needs="optimize"
       address={(row) => allocationsAt.one(row.id)}
     >
-      {active.map((run) => (
-        <div className="note" key={run.id}>
-          <Icon name="progress" />
-          <span>
-            <Link to={to.run(run.id)}>R-{run.number}</Link> is {run.state}
-            {run.progress.iteration === undefined
-              ? "."
-              : `, iteration ${fixed(run.progress.iteration)}, best utility ${fixed(run.progress.best_utility, 1)}.`}
-          </span>
-        </div>
-      ))}
+      <ActiveRuns
+        kind="allocation"
+        system={systemId}
+        more={({ progress }) =>
+          progress.iteration === undefined
+            ? ""
+            : `, iteration ${fixed(progress.iteration)}, best utility ${fixed(progress.best_utility, 1)}`
+        }
+      />
       {system?.allowed_commands.includes("optimize") ? (
-        <OptimizeDialog system={system} open={params.has("optimize")} onClose={() => ask(false)} />
+        <OptimizeDialog system={system} open={isOpen} onClose={() => ask(false)} />
       ) : null}
     </ListPage>
   );

@@ -1,16 +1,15 @@
 /** The correlation analyses of one system, newest first, and the command that makes the next. */
-import { Link, useParams, useSearchParams } from "react-router";
+import { Link, useParams } from "react-router";
 
 import { correlationAt } from "./addresses";
 import { LookDialog } from "./look-dialog";
 import { sourceText } from "./words";
 
 import { analysesQuery, type Analysis } from "@/api/correlation";
-import { ACTIVE, useLive } from "@/api/live";
 import { useSystem } from "@/api/systems";
+import { ActiveRuns, useRequestDialog } from "@/components/ui/request-dialog";
 import { Command } from "@/components/ui/command";
 import type { Column } from "@/components/ui/data-table";
-import { Icon } from "@/components/ui/icons";
 import { ListPage } from "@/components/ui/list-page";
 import { createdColumn } from "@/components/ui/list-panel";
 import { to } from "@/lib/kinds";
@@ -73,22 +72,7 @@ const columnsOf = (system: string): Column<Analysis>[] => [
 export default function AnalysesPage() {
   const { systemId = "" } = useParams();
   const system = useSystem(systemId).data;
-  const runs = useLive((all) => all.runs);
-  const [params, setParams] = useSearchParams();
-  const ask = (open: boolean) =>
-    setParams(
-      (old) => {
-        const next = new URLSearchParams(old);
-        next.delete("topic");
-        if (open) next.set("look", "1");
-        else next.delete("look");
-        return next;
-      },
-      { replace: true },
-    );
-  const active = Object.values(runs).filter(
-    (run) => run.kind === "correlation" && run.system === systemId && ACTIVE.includes(run.state),
-  );
+  const { isOpen, params, ask } = useRequestDialog("look", ["topic"]);
   return (
     <ListPage
       title="Correlation"
@@ -108,18 +92,11 @@ export default function AnalysesPage() {
       needs="optimize"
       address={(row) => correlationAt.one(systemId, row.id)}
     >
-      {active.map((run) => (
-        <div className="note" key={run.id}>
-          <Icon name="progress" />
-          <span>
-            <Link to={to.run(run.id)}>R-{run.number}</Link> is {run.state}.
-          </span>
-        </div>
-      ))}
+      <ActiveRuns kind="correlation" system={systemId} />
       {system?.allowed_commands.includes("optimize") ? (
         <LookDialog
           system={system}
-          open={params.has("look")}
+          open={isOpen}
           topic={params.get("topic") ?? undefined}
           onClose={() => ask(false)}
         />

@@ -132,9 +132,10 @@ function HeatChart({
         picture={picture}
       />
       <p className="heatnote">
-        Users from top to bottom, those in the same groups beside each other. Bars: what is filtered
-        of a group, up to {rateText(Math.max(...sums(heat.groups)))} msg/s, and by a row, up to{" "}
-        {rateText(Math.max(...sums(heat.rows)))} msg/s.
+        Users from top to bottom, those in the same groups beside each other; each map has an order
+        of its own, so that a user may stand in another row in force than chosen. Bars: what is
+        filtered of a group, up to {rateText(Math.max(...sums(heat.groups)))} msg/s, and by a row,
+        up to {rateText(Math.max(...sums(heat.rows)))} msg/s.
       </p>
     </ChartPanel>
   );

@@ -38,12 +38,13 @@ export const manifest: Manifest = {
       atOnce:
         // Without an id the weights have changed.
         id === undefined
-          ? [keys.mappings.settings(system)]
+          ? [keys.mappings.settings(system), keys.mappings.inForce(system)]
           : [keys.mappings.lists, keys.mappings.mappable(system)],
     }),
-    // Who wants what, streams, groups, pins.
-    system: () => ({ paced: [keys.mappings.allMappable] }),
+    // Who wants what, streams, groups, pins; every step of an execution that moves flows.
+    system: () => ({ paced: [keys.mappings.allMappable, keys.mappings.allInForce] }),
   },
+  planKinds: [{ kind: "mapping", word: "Mapping", many: "Mappings", icon: "grid" }],
   computations: [
     {
       kind: "mapping",
@@ -60,9 +61,8 @@ export const manifest: Manifest = {
       recomputed: {
         label: "The map of flows",
         word: "Mapping",
-        planless: true,
         about:
-          "Flows are mapped again by today's interests and rates. The map is kept to be read; no plan is made of it.",
+          "Flows are mapped again by today's interests and rates; a plan moves them to where the proposed map has them.",
         methods: async (queries) => {
           const { mappingMethodsQuery } = await import("@/api/mappings");
           return (await queries.query(mappingMethodsQuery)).results;

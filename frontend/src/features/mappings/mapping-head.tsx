@@ -3,6 +3,7 @@ import { useState } from "react";
 import { Link, useNavigate } from "react-router";
 
 import { mappingsAt } from "./addresses";
+import { MakePlan } from "./make-plan";
 import { eachText } from "./mappable";
 import { streamsText, weightsText } from "./weights";
 import { WeightsDialog } from "./weights-dialog";
@@ -117,6 +118,7 @@ export function MappingHead({ mapping }: { mapping: MappingDetail }) {
                 Map flows
               </Link>
             ) : null}
+            <MakePlan mapping={mapping} />
           </>
         }
       />

@@ -6,6 +6,7 @@ import type { MappingDetail } from "@/api/mappings";
 import {
   flowMove,
   mapHeat,
+  mapInForce,
   mapPoint,
   mappingDetail,
   mappingOutcome,
@@ -41,6 +42,7 @@ const answersOf = (mapping: MappingDetail) => ({
   [`GET /api/v1/mappings/${mapping.id}/receivers`]: ok(page([receiver()], 500)),
   [`GET /api/v1/mappings/${mapping.id}/receivers/one`]: ok(receiverDetail()),
   [`GET /api/v1/mappings/${mapping.id}/moves`]: ok(page([flowMove()], 1_840)),
+  "GET /api/v1/map-in-force": ok(mapInForce()),
   "GET /api/v1/topics": ok(page([])),
   "GET /api/v1/streams": ok(page([])),
   "GET /api/v1/mapping-settings": ok(page([mappingSettings()])),
@@ -386,6 +388,30 @@ describe("a mapping", () => {
     );
     fireEvent.change(slider(), { target: { value: "0" } });
     expect(bars()).toHaveAccessibleName(/; Chosen: 231\.5 k work\/s, of it transport 74\.1/);
+  });
+});
+
+describe("a mapping whose model has moved", () => {
+  it("says that no plan can be made of it, and still shows all of it", async () => {
+    serve({
+      ...answersOf(M7),
+      [`GET /api/v1/systems/${SYSTEM}`]: ok(system({ model_version: 44 })),
+    });
+    open();
+    await heatMap();
+    expect(
+      screen.getByText(/^The model is v44 now, and this mapping is of v42: no plan/),
+    ).toBeVisible();
+    expect(screen.getByRole("button", { name: "Make a plan" })).toBeDisabled();
+    expect(screen.getByRole("region", { name: "In force now" })).toBeInTheDocument();
+  });
+
+  it("says nothing of it while the model stands", async () => {
+    serve(answersOf(mappingDetail({ allowed_commands: ["plan"] })));
+    open();
+    await heatMap();
+    expect(screen.getByRole("button", { name: "Make a plan" })).toBeEnabled();
+    expect(screen.queryByText(/no plan can be made/)).toBeNull();
   });
 });
 

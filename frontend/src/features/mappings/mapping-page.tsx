@@ -3,8 +3,11 @@ import { useParams } from "react-router";
 
 import { mappingsAt } from "./addresses";
 import { CostLayers } from "./cost-layers";
+import { DayPanel } from "./day-panel";
 import { Figures } from "./figures";
 import { HeatPanel } from "./heat-panel";
+import { InForcePanel } from "./in-force-panel";
+import { hasMoved } from "./make-plan";
 import { MappingHead } from "./mapping-head";
 import { MovesCurve } from "./moves-curve";
 import { MovesPanel } from "./moves-panel";
@@ -13,9 +16,12 @@ import { ReceiversPanel } from "./receivers-panel";
 import { useChosenMap } from "./use-chosen-map";
 
 import { useMapping, type MappingDetail } from "@/api/mappings";
+import { useSystem } from "@/api/systems";
+import { Note } from "@/components/ui/dialogs";
 import { PageHead } from "@/components/ui/page";
 import { QueryBody } from "@/components/ui/panel";
 import { useCurrentSystemIs } from "@/lib/current-system";
+import { fixed } from "@/lib/numbers";
 import { useStill } from "@/lib/still";
 
 /** Rows of a map are read once the slider rests. */
@@ -47,6 +53,7 @@ function MappingView({ mapping }: { mapping: MappingDetail }) {
     <>
       <MappingHead mapping={mapping} />
       <div className="main">
+        <Moved mapping={mapping} />
         <Figures mapping={mapping} chosen={chosen} />
         <div className="cols c-8-4 c-map">
           <div className="stack">
@@ -55,12 +62,26 @@ function MappingView({ mapping }: { mapping: MappingDetail }) {
           <div className="stack">
             <MovesCurve mapping={mapping} chosen={chosen} />
             <CostLayers mapping={mapping} chosen={chosen} />
+            <InForcePanel system={mapping.system} mapping={mapping} chosen={chosen} />
             <PinsPanel mapping={mapping} />
           </div>
         </div>
+        <DayPanel system={mapping.system} isQuiet />
         <ReceiversPanel mapping={mapping} map={map} />
         <MovesPanel mapping={mapping} map={map} />
       </div>
     </>
+  );
+}
+
+/** Why no plan can be made of it any more. */
+function Moved({ mapping }: { mapping: MappingDetail }) {
+  const system = useSystem(mapping.system).data;
+  if (system === undefined || !hasMoved(mapping, system)) return null;
+  return (
+    <Note>
+      The model is v{fixed(system.model_version)} now, and this mapping is of v
+      {fixed(mapping.model_version)}: no plan can be made of it. Map flows again.
+    </Note>
   );
 }

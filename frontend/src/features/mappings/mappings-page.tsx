@@ -1,20 +1,20 @@
 /** The maps of one system, newest first, what there is to map, and the command that maps it. */
-import { Link, useParams, useSearchParams } from "react-router";
+import { Link, useParams } from "react-router";
 
 import { mappingsAt } from "./addresses";
+import { DayPanel } from "./day-panel";
+import { InForceBesideNewest } from "./in-force-panel";
 import { MapDialog } from "./map-dialog";
 import { MappableStrip } from "./mappable";
 
-import { ACTIVE, useLive } from "@/api/live";
 import { mappingsQuery, type Mapping } from "@/api/mappings";
 import { useSystem } from "@/api/systems";
+import { ActiveRuns, useRequestDialog } from "@/components/ui/request-dialog";
 import { Command } from "@/components/ui/command";
 import type { Column } from "@/components/ui/data-table";
-import { Icon } from "@/components/ui/icons";
 import { ListPage } from "@/components/ui/list-page";
 import { createdColumn } from "@/components/ui/list-panel";
 import { StateBadge } from "@/components/ui/state-badge";
-import { to } from "@/lib/kinds";
 import { fixed, percentText, rateText, relativeChange, UNKNOWN } from "@/lib/numbers";
 import { methodWord } from "@/lib/words";
 
@@ -103,21 +103,7 @@ const columnsOf = (system: string): Column<Mapping>[] => [
 export default function MappingsPage() {
   const { systemId = "" } = useParams();
   const system = useSystem(systemId).data;
-  const runs = useLive((all) => all.runs);
-  const [params, setParams] = useSearchParams();
-  const ask = (open: boolean) =>
-    setParams(
-      (old) => {
-        const next = new URLSearchParams(old);
-        if (open) next.set("ask", "1");
-        else next.delete("ask");
-        return next;
-      },
-      { replace: true },
-    );
-  const active = Object.values(runs).filter(
-    (run) => run.kind === "mapping" && run.system === systemId && ACTIVE.includes(run.state),
-  );
+  const { isOpen, ask } = useRequestDialog("ask");
   return (
     <ListPage
       title="Mapping"
@@ -137,17 +123,12 @@ export default function MappingsPage() {
       needs="optimize"
       address={(row) => mappingsAt.one(systemId, row.id)}
     >
-      {active.map((run) => (
-        <div className="note" key={run.id}>
-          <Icon name="progress" />
-          <span>
-            <Link to={to.run(run.id)}>R-{run.number}</Link> is {run.state}.
-          </span>
-        </div>
-      ))}
+      <ActiveRuns kind="mapping" system={systemId} />
       <MappableStrip system={systemId} />
+      <InForceBesideNewest system={systemId} />
+      <DayPanel system={systemId} />
       {system?.allowed_commands.includes("optimize") ? (
-        <MapDialog system={system} open={params.has("ask")} onClose={() => ask(false)} />
+        <MapDialog system={system} open={isOpen} onClose={() => ask(false)} />
       ) : null}
     </ListPage>
   );

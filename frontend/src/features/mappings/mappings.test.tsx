@@ -8,6 +8,7 @@ import { hear } from "@/api/live";
 import { keys } from "@/api/query-keys";
 import { computationOf } from "@/lib/computations";
 import {
+  mapInForce,
   mappable,
   mapping,
   mappingDetail,
@@ -48,6 +49,8 @@ const answers = {
     ]),
   ),
   "GET /api/v1/mappable": ok(mappable()),
+  "GET /api/v1/filtering": ok({ because: "No agent of Quarry measured.", cells: [] }),
+  "GET /api/v1/map-in-force": ok(mapInForce()),
   "GET /api/v1/mapping-settings": ok(page([mappingSettings()])),
   "GET /api/v1/mapping-methods": ok({
     results: [
@@ -323,6 +326,8 @@ describe("news", () => {
     moves: of.moves(id, "2", {}),
     mappable: of.mappable(SYSTEM),
     "mappable of another": of.mappable("another"),
+    "in force": of.inForce(SYSTEM),
+    "in force in another": of.inForce("another"),
     settings: of.settings(SYSTEM),
     "settings of another": of.settings("another"),
   };
@@ -343,14 +348,29 @@ describe("news", () => {
   });
 
   it("of weights, which name no mapping, freshen those of their system", () => {
-    expect(freshened({ kind: "mapping", system: SYSTEM })).toEqual(["settings"]);
+    // Weights are what the map in force is priced by.
+    const known = freshened({ kind: "mapping", system: SYSTEM });
+    expect(known).toEqual(["in force", "settings"]);
+  });
+
+  it("of a system, whose catalog or map has moved, freshen what is mapped and what it costs", () => {
+    expect(freshened({ kind: "system", id: SYSTEM, model_version: 43 })).toEqual([
+      ...["mappable", "mappable of another", "in force", "in force in another"],
+    ]);
   });
 });
 
-it("are computed again by the methods that the installation has, without a plan", async () => {
+it("show what is in force now beside what the newest promised", async () => {
+  serve({ ...answers, [`GET /api/v1/mappings/${mapping().id}`]: ok(mappingDetail()) });
+  open();
+  const sub = await screen.findByText("k work/s, beside what M-7 promised");
+  expect(screen.getByRole("region", { name: "In force now" })).toContainElement(sub);
+});
+
+it("are computed again by the methods that the installation has, and become plans", async () => {
   serve(answers);
   const recomputed = computationOf("mapping")?.recomputed;
   const methods = await recomputed?.methods(new QueryClient());
   expect(methods?.map(({ name }) => name)).toEqual(["joint", "flat"]);
-  expect(recomputed?.about).toContain("no plan is made of it");
+  expect(recomputed?.about).toContain("a plan moves them");
 });

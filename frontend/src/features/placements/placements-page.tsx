@@ -1,16 +1,15 @@
 /** The placements of one system, newest first, and the command that makes the next. */
 import { SloBadge } from "./sentences";
-import { Link, useParams, useSearchParams } from "react-router";
+import { Link, useParams } from "react-router";
 
 import { placementsAt } from "./addresses";
 import { PlaceDialog } from "./place-dialog";
 
-import { ACTIVE, useLive } from "@/api/live";
 import { placementsQuery, type Placement } from "@/api/placements";
 import { useSystem } from "@/api/systems";
+import { ActiveRuns, useRequestDialog } from "@/components/ui/request-dialog";
 import { Command } from "@/components/ui/command";
 import type { Column } from "@/components/ui/data-table";
-import { Icon } from "@/components/ui/icons";
 import { ListPage } from "@/components/ui/list-page";
 import { createdColumn } from "@/components/ui/list-panel";
 import { to } from "@/lib/kinds";
@@ -101,22 +100,7 @@ const VERDICTS = [
 export default function PlacementsPage() {
   const { systemId = "" } = useParams();
   const system = useSystem(systemId).data;
-  const runs = useLive((all) => all.runs);
-  const [params, setParams] = useSearchParams();
-  const ask = (open: boolean) =>
-    setParams(
-      (old) => {
-        const next = new URLSearchParams(old);
-        next.delete("topic");
-        if (open) next.set("place", "1");
-        else next.delete("place");
-        return next;
-      },
-      { replace: true },
-    );
-  const active = Object.values(runs).filter(
-    (run) => run.kind === "placement" && run.system === systemId && ACTIVE.includes(run.state),
-  );
+  const { isOpen, params, ask } = useRequestDialog("place", ["topic"]);
   return (
     <ListPage
       title="Placement"
@@ -137,18 +121,11 @@ export default function PlacementsPage() {
       needs="optimize"
       address={(row) => placementsAt.one(systemId, row.id)}
     >
-      {active.map((run) => (
-        <div className="note" key={run.id}>
-          <Icon name="progress" />
-          <span>
-            <Link to={to.run(run.id)}>R-{run.number}</Link> is {run.state}.
-          </span>
-        </div>
-      ))}
+      <ActiveRuns kind="placement" system={systemId} />
       {system?.allowed_commands.includes("optimize") ? (
         <PlaceDialog
           system={system}
-          open={params.has("place")}
+          open={isOpen}
           topic={params.get("topic") ?? undefined}
           onClose={() => ask(false)}
         />

@@ -1,7 +1,31 @@
 /** An action in words that tell its brokers apart, whatever hyphens are in their names. */
 import { plain } from "./words";
 
-type Named = { kind: string; title: string; target: Readonly<Record<string, string>> };
+type Values = Readonly<Record<string, unknown>> | null;
+type Named = {
+  kind: string;
+  title: string;
+  target: Readonly<Record<string, string>>;
+  before?: Values;
+  after?: Values;
+};
+
+/** What moves in the map of flows, and from where to where; a place that is none is null. */
+function moveInMap({ kind, target, before, after }: Named) {
+  const [what, where] =
+    kind === "move_flow"
+      ? (["flow", "stream"] as const)
+      : kind === "move_stream"
+        ? (["stream", "group"] as const)
+        : [];
+  const name = what && target[what];
+  if (!name) return null;
+  const place = (values: Values | undefined) => {
+    const value = values?.[where];
+    return typeof value === "string" ? value : null;
+  };
+  return { what, where, name, from: place(before), to: place(after) };
+}
 
 export function ActionTitle({ action }: { action: Named }) {
   const { kind, title, target } = action;
@@ -27,6 +51,30 @@ export function ActionTitle({ action }: { action: Named }) {
       </span>
     );
   }
+  const move = moveInMap(action);
+  if (move) {
+    const { what, where, name, from, to: goal } = move;
+    const subject = (
+      <>
+        {what === "stream" ? "stream " : ""}
+        <b>{name}</b>
+      </>
+    );
+    return (
+      <span title={title}>
+        {goal === null ? (
+          <>
+            Take {subject} out of {where} {from}
+          </>
+        ) : (
+          <>
+            {from === null ? "Put" : "Move"} {subject}{" "}
+            {from === null ? `into ${where}` : `from ${where} ${from} to`} <b>{goal}</b>
+          </>
+        )}
+      </span>
+    );
+  }
   return <b title={title}>{plain(title)}</b>;
 }
 
@@ -34,5 +82,7 @@ export function ActionTitle({ action }: { action: Named }) {
 export function undoWords(action: Named & { undo_title: string }): string {
   const { kind, target } = action;
   if (kind === "shift_link" && target.j) return `back to ${target.j}`;
+  const move = moveInMap(action);
+  if (move) return move.from === null ? "out again" : `back to ${move.where} ${move.from}`;
   return plain(action.undo_title);
 }

@@ -7,7 +7,7 @@ import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import { Note } from "@/components/ui/dialogs";
 import { tell, tellFailure } from "@/components/ui/toast";
-import { askAddress } from "@/lib/computations";
+import { askAddress, computationOf } from "@/lib/computations";
 import { to } from "@/lib/kinds";
 
 function PlanAgain({ plan }: { plan: PlanDetail }) {
@@ -26,6 +26,9 @@ function PlanAgain({ plan }: { plan: PlanDetail }) {
       onError: (error) => tellFailure("Not planned", error),
     });
   };
+  // What another kind of computation proposed is computed again by it.
+  const source = computationOf(plan.source.kind);
+  const isOther = source !== undefined && allocation === null;
   if (!allocation && !mayOptimize) return null;
   return (
     <div className="row">
@@ -35,8 +38,11 @@ function PlanAgain({ plan }: { plan: PlanDetail }) {
         </Command>
       ) : null}
       {mayOptimize ? (
-        <Link className="btn sm" to={askAddress("allocation", plan.system)}>
-          Optimize the model as it is now
+        <Link
+          className="btn sm"
+          to={isOther ? source.ask(plan.system) : askAddress("allocation", plan.system)}
+        >
+          {isOther ? `Make another ${source.noun}` : "Optimize the model as it is now"}
         </Link>
       ) : null}
     </div>

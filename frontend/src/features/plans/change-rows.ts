@@ -31,6 +31,10 @@ const sizeOf = (row: ChangeRow): number => {
   return row.before === null || row.after === null ? Infinity : Math.abs(row.after - row.before);
 };
 
+/** What is no number before and none after. */
+export const inWords = (row: ChangeRow): boolean =>
+  row.before === null && row.after === null && Boolean(row.was || row.becomes);
+
 const ORDER = ["link", "msg/s", "consumers", "msg"];
 const rank = (unit: string) => {
   const at = ORDER.indexOf(unit);
@@ -73,7 +77,8 @@ export function changeRows(changes: readonly PlanChange[], kept: readonly Kept[]
     }),
   );
   for (const group of groups.values()) {
-    const inOrder = group.unit === "link";
+    // Words have no size: what comes first is first. Links stand as they are moved.
+    const inOrder = group.unit === "link" || group.rows.every(inWords);
     group.rows.sort(
       (a, b) =>
         (inOrder ? (a.step ?? 0) - (b.step ?? 0) : 0) ||

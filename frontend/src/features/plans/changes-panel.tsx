@@ -1,10 +1,11 @@
 /** Before and after: every number the plan changes, largest change first, and on demand what stays. */
 import { useMemo, useState } from "react";
 
-import { changeRows, type ChangeGroup, type ChangeRow, type Kept } from "./change-rows";
+import { changeRows, inWords, type ChangeGroup, type ChangeRow, type Kept } from "./change-rows";
 
 import type { PlanDetail } from "@/api/plans";
 import { Segments } from "@/components/ui/page";
+import { PageFoot, usePaged } from "@/components/ui/paged";
 import { Empty, Panel } from "@/components/ui/panel";
 import { Scroll } from "@/components/ui/scroll";
 import {
@@ -86,8 +87,8 @@ function changeText(row: ChangeRow, decimals: number): React.ReactNode {
   );
 }
 
-function GroupRows({ group, all }: { group: ChangeGroup; all: boolean }) {
-  const rows = all ? group.rows : group.rows.slice(0, FIRST);
+/** One quantity with those of its rows that are shown. */
+function GroupRows({ group, rows }: { group: ChangeGroup; rows: readonly ChangeRow[] }) {
   const most = Math.max(0, ...group.rows.flatMap((row) => [row.before ?? 0, row.after ?? 0]));
   const links = group.unit === "link";
   const decimals = decimalsOf(group);
@@ -130,12 +131,12 @@ function GroupRows({ group, all }: { group: ChangeGroup; all: boolean }) {
               <td className="n strong">{row.after === 0 ? "removed" : "in place"}</td>
               <td className="n">{row.after === 0 ? "leaves" : "joins"}</td>
             </>
-          ) : row.becomes && group.unit === "" ? (
+          ) : inWords(row) && group.unit === "" ? (
             <>
               <td />
-              <td className="n faint">{row.was}</td>
-              <td className="n strong">{row.becomes}</td>
-              <td className="n">changes</td>
+              <td className="n faint">{row.was || "none"}</td>
+              <td className="n strong">{row.becomes || "none"}</td>
+              <td className="n">{!row.was ? "new" : row.becomes ? "changes" : "ends"}</td>
             </>
           ) : (
             <>
@@ -169,36 +170,54 @@ function GroupRows({ group, all }: { group: ChangeGroup; all: boolean }) {
   );
 }
 
+type Shown = { group: ChangeGroup; row: ChangeRow };
+
+const shownOf = (groups: readonly ChangeGroup[], most = Infinity): Shown[] =>
+  groups.flatMap((group) => group.rows.slice(0, most).map((row) => ({ group, row })));
+
+/** Rows side by side with others of their quantity again. */
+function grouped(shown: readonly Shown[]): { group: ChangeGroup; rows: ChangeRow[] }[] {
+  const groups = new Map<ChangeGroup, ChangeRow[]>();
+  for (const { group, row } of shown) {
+    const rows = groups.get(group);
+    if (rows) rows.push(row);
+    else groups.set(group, [row]);
+  }
+  return [...groups].map(([group, rows]) => ({ group, rows }));
+}
+
 export function ChangesPanel({ plan, kept }: { plan: PlanDetail; kept: readonly Kept[] }) {
   const [show, setShow] = useState<"changes" | "everything">("changes");
-  const [all, setAll] = useState(false);
   const groups = useMemo(
     () => changeRows(plan.changes, show === "everything" ? kept : []),
     [plan.changes, kept, show],
   );
-  const longest = Math.max(0, ...groups.map((group) => group.rows.length));
-  const total = groups.reduce((sum, group) => sum + group.rows.length, 0);
+  const all = useMemo(() => shownOf(groups), [groups]);
+  // Folded each quantity shows its largest changes.
+  const first = useMemo(() => shownOf(groups, FIRST), [groups]);
+  const paged = usePaged(all, first.length, `${plan.id} ${show}`);
+  const shown = paged.open ? first : paged.visible;
   return (
     <Panel
       title="Before and after"
       sub="what is in force against what the plan leaves behind"
       right={
-        <Segments
-          label="Rows"
-          value={show}
-          options={[
-            { value: "changes", label: "Changes" },
-            { value: "everything", label: "Everything" },
-          ]}
-          onChange={setShow}
-        />
+        kept.length === 0 ? undefined : (
+          <Segments
+            label="Rows"
+            value={show}
+            options={[
+              { value: "changes", label: "Changes" },
+              { value: "everything", label: "Everything" },
+            ]}
+            onChange={setShow}
+          />
+        )
       }
       flush
       footer={
-        longest > FIRST && !all ? (
-          <button type="button" className="link" onClick={() => setAll(true)}>
-            Show all {countText(total, "row")}
-          </button>
+        paged.open || paged.close ? (
+          <PageFoot paged={paged} what="rows" />
         ) : show === "everything" ? (
           `${countText(plan.changes.length, "number")} of ${fixed(plan.changes.length + kept.length)} change.`
         ) : undefined
@@ -207,10 +226,10 @@ export function ChangesPanel({ plan, kept }: { plan: PlanDetail; kept: readonly 
       {groups.length === 0 ? (
         <Empty>No number changes.</Empty>
       ) : (
-        <Scroll label="Before and after" maxHeight={all ? 640 : undefined}>
+        <Scroll label="Before and after" maxHeight={paged.close ? 640 : undefined}>
           <table className="tbl changes" aria-label="Before and after">
-            {groups.map((group) => (
-              <GroupRows key={group.key} group={group} all={all} />
+            {grouped(shown).map(({ group, rows }) => (
+              <GroupRows key={group.key} group={group} rows={rows} />
             ))}
           </table>
         </Scroll>

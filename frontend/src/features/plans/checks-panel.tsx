@@ -115,7 +115,10 @@ export function ChecksPanel({ plan, dryRun }: { plan: PlanDetail; dryRun: DryRun
 export function BlastRadiusPanel({ plan }: { plan: PlanDetail }) {
   const radius = plan.blast_radius;
   const rows: [string, string][] = [
-    ["Brokers touched", `${fixed(radius.brokers)} of ${fixed(radius.brokers_total)}`],
+    [
+      "Brokers touched",
+      radius.brokers === 0 ? "none" : `${fixed(radius.brokers)} of ${fixed(radius.brokers_total)}`,
+    ],
     ["Topics touched", `${fixed(radius.topics)} of ${fixed(radius.topics_total)}`],
     ...(radius.links > 0 ? [["Links moved", fixed(radius.links)] as [string, string]] : []),
     ["Actions", fixed(radius.actions)],

@@ -2,14 +2,19 @@
 import { useState } from "react";
 
 import { currentStep, undoable } from "./phases";
+import { touchesBrokers } from "./step-view";
 import { plain } from "./words";
 
 import { useExecutionCommand, type Execution, type PlanDetail } from "@/api/plans";
 import { Command } from "@/components/ui/command";
 import { ConfirmDialog } from "@/components/ui/dialogs";
+import { PageFoot, usePaged } from "@/components/ui/paged";
 import { Scroll } from "@/components/ui/scroll";
 import { useNow } from "@/lib/clock";
 import { countText } from "@/lib/numbers";
+
+/** So many are in one box; more of them are paged. */
+const FIRST = 50;
 
 const waiting = (execution: Execution) =>
   execution.steps
@@ -18,14 +23,16 @@ const waiting = (execution: Execution) =>
 
 function RollBackText({ plan, execution }: { plan: PlanDetail; execution: Execution }) {
   const undo = undoable(execution);
+  const paged = usePaged(undo, FIRST, execution.id);
+  const touches = touchesBrokers(plan);
   const running = currentStep(execution);
   const goesOn = ["in_progress", "aborting"].includes(running?.step.state ?? "");
   if (undo.length === 0) {
     return (
       <p>
         Nothing has been done yet that could be undone.{" "}
-        {goesOn ? `${running?.name} ends first and is undone then.` : ""} Every broker keeps what is
-        in force.
+        {goesOn ? `${running?.name} ends first and is undone then.` : ""}{" "}
+        {touches ? "Every broker keeps what is in force." : "What is in force stays."}
       </p>
     );
   }
@@ -33,18 +40,20 @@ function RollBackText({ plan, execution }: { plan: PlanDetail; execution: Execut
     <>
       <p>
         {countText(undo.length, "action is", "actions are")} undone, last first
-        {goesOn ? `; ${running?.name} ends first and is undone too` : ""}. Afterwards every broker
-        has what it had before {plan.name}, and the plan is stale.
+        {goesOn ? `; ${running?.name} ends first and is undone too` : ""}. Afterwards{" "}
+        {touches ? "every broker has what it had" : "all is as it was"} before {plan.name}, and the
+        plan is stale.
       </p>
       <Scroll label="What is undone" maxHeight={240}>
-        <ol className="undo" aria-label="What is undone">
-          {undo.map(({ key, step, index, action }) => (
+        <ol className="undo" aria-label="What is undone" start={paged.from + 1}>
+          {paged.visible.map(({ key, step, index, action }) => (
             <li key={key}>
               {plain(plan.steps[step]?.actions[index]?.undo_title ?? `Undo: ${action.title}`)}
             </li>
           ))}
         </ol>
       </Scroll>
+      <PageFoot paged={paged} what="actions" />
     </>
   );
 }

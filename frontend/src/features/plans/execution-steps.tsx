@@ -17,6 +17,7 @@ import { waitText } from "./waits";
 import type { Execution, ExecutionAction, ExecutionStep } from "@/api/plans";
 import { MOVING } from "@/api/plans";
 import { Icon } from "@/components/ui/icons";
+import { PageFoot, usePaged } from "@/components/ui/paged";
 import { Panel } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { useNow } from "@/lib/clock";
@@ -92,17 +93,15 @@ const StepRow = memo(function StepRow({
   name: string;
   now: Date;
 }) {
-  const [all, setAll] = useState(false);
   const current = runs(step);
+  const paged = usePaged(step.actions, FIRST, `${step.direction} ${step.index}`);
   // What needs a look comes first when not everything is shown.
   const order = ["dead", "aborting", "preparing", "committed", "aborted", "pending", "done"];
-  const shown =
-    all || step.actions.length <= FIRST
-      ? step.actions
-      : [...step.actions]
-          .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))
-          .slice(0, FIRST);
-  const more = step.actions.length - shown.length;
+  const shown = paged.open
+    ? [...step.actions]
+        .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))
+        .slice(0, FIRST)
+    : paged.visible;
   const done = step.actions.filter((action) => action.state === "done").length;
   return (
     <li className={current ? "step cur" : "step"} aria-current={current ? "step" : undefined}>
@@ -111,7 +110,7 @@ const StepRow = memo(function StepRow({
         <div style={{ marginTop: 3 }}>
           <StateBadge state={step.state} />
         </div>
-        {more > 0 || step.actions.length > FIRST ? (
+        {step.actions.length > FIRST ? (
           <div className="aside">
             {fixed(done)} of {fixed(step.actions.length)}
           </div>
@@ -121,10 +120,10 @@ const StepRow = memo(function StepRow({
         {shown.map((action) => (
           <ActionRow key={action.id} execution={execution} action={action} now={now} />
         ))}
-        {more > 0 ? (
-          <button type="button" className="link" onClick={() => setAll(true)}>
-            {countText(more, "more action")}
-          </button>
+        {paged.open || paged.close ? (
+          <div className="aside">
+            <PageFoot paged={paged} what="actions" />
+          </div>
         ) : null}
       </div>
       <div className="when">

@@ -48,9 +48,10 @@ function WhatExecuteDoes({ plan }: { plan: PlanDetail }) {
   return (
     <>
       <p>
-        {countText(radius.actions, "action")} in {countText(plan.steps.length, "step")} on{" "}
-        {countText(radius.brokers, "broker")}. {countText(radius.consumers_released, "consumer")}{" "}
-        released, {countText(radius.consumers_admitted, "consumer")} newly admitted.
+        {countText(radius.actions, "action")} in {countText(plan.steps.length, "step")}
+        {radius.brokers > 0
+          ? ` on ${countText(radius.brokers, "broker")}. ${countText(radius.consumers_released, "consumer")} released, ${countText(radius.consumers_admitted, "consumer")} newly admitted.`
+          : ": no broker changes, and no consumer is released or admitted."}
       </p>
       <p style={{ marginTop: 8 }}>
         Hash, model version and approvals are checked again first. It can be paused, stopped after

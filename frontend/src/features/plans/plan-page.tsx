@@ -24,7 +24,7 @@ import { ExportMenu, PlanCommands } from "./plan-commands";
 import { factsOf } from "./plan-facts";
 import { PlanAgain } from "./plan-again";
 import { RollBackCommand } from "./roll-back-command";
-import { hasTree } from "./step-view";
+import { hasTree, touchesBrokers } from "./step-view";
 import { StepsPanel } from "./steps-panel";
 import { TreeChanges } from "./tree-changes";
 import { TreePanels } from "./tree-panel";
@@ -132,6 +132,7 @@ function PlanView({ plan }: { plan: PlanDetail }) {
     [map.brokers],
   );
   const carried = plan.execution !== null;
+  const touches = touchesBrokers(plan);
   return (
     <>
       <PageHead
@@ -192,7 +193,7 @@ function PlanView({ plan }: { plan: PlanDetail }) {
               </>
             ) : (
               <>
-                <MapPanel plan={plan} map={map} execution={execution} />
+                {touches ? <MapPanel plan={plan} map={map} execution={execution} /> : null}
                 <ChangesPanel plan={plan} kept={keptOf(plan, map.proposal)} />
               </>
             )}
@@ -217,14 +218,16 @@ function PlanView({ plan }: { plan: PlanDetail }) {
                     promised={tree.candidate?.traffic_per_s ?? null}
                   />
                 ) : null}
-                {moves && promisedOf(plan).length === 0 ? null : (
+                {!touches || (moves && promisedOf(plan).length === 0) ? null : (
                   <MeasuredPanel plan={plan} brokers={brokers} />
                 )}
-                <AgentsPanel
-                  system={plan.system}
-                  execution={execution}
-                  promisedPause={promisedPause(plan)}
-                />
+                {touches ? (
+                  <AgentsPanel
+                    system={plan.system}
+                    execution={execution}
+                    promisedPause={promisedPause(plan)}
+                  />
+                ) : null}
               </>
             ) : (
               <>

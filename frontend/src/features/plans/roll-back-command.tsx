@@ -37,8 +37,9 @@ export function RollBackCommand({ plan }: { plan: PlanDetail }) {
       >
         <p>
           A draft that undoes the {countText(plan.blast_radius.actions, "action")} of {plan.name},
-          last first, so that every broker has again what it had before. Nothing changes until the
-          draft is approved and executed.
+          last first, so that {plan.blast_radius.brokers > 0 ? "every broker has" : "there is"}{" "}
+          again what {plan.blast_radius.brokers > 0 ? "it had" : "was"} before. Nothing changes
+          until the draft is approved and executed.
         </p>
         {overload ? (
           <Note tone="warn">

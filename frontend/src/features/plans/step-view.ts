@@ -35,6 +35,10 @@ export const isTree = (action: Pick<PlanAction, "kind" | "target">) => moveOf(ac
 export const hasTree = (plan: Pick<PlanDetail, "steps">) =>
   plan.steps.some((step) => step.actions.some(isTree));
 
+/** A plan that moves flows and streams in the map alone touches no broker. */
+export const touchesBrokers = (plan: Pick<PlanDetail, "steps">) =>
+  plan.steps.some((step) => step.actions.some(({ brokers }) => brokers.length > 0));
+
 /**
  * A quantity of the proposal at a stop: its final value less what later steps still change.
  * Null while one of those is not enforced before its step: then nothing is known about it.

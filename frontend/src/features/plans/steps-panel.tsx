@@ -1,6 +1,4 @@
 /** The steps as they will be carried out, each action with what undoes it. */
-import { useState } from "react";
-
 import { ActionTitle, undoWords } from "./action-title";
 import { PublisherNames } from "./publisher-names";
 
@@ -23,9 +21,7 @@ function StepRow({
   /** Messages on links when the step is done. */
   inFlight?: number | null;
 }) {
-  const [all, setAll] = useState(false);
-  const shown = all ? step.actions : step.actions.slice(0, FIRST);
-  const more = step.actions.length - shown.length;
+  const paged = usePaged(step.actions, FIRST, String(step.index));
   return (
     <li className={inFlight === undefined || inFlight === null ? "step plain" : "step"}>
       <div>
@@ -35,7 +31,7 @@ function StepRow({
         </div>
       </div>
       <div>
-        {shown.map((action) => (
+        {paged.visible.map((action) => (
           <div className="act two" key={action.index}>
             <div>
               <ActionTitle action={action} />
@@ -45,10 +41,10 @@ function StepRow({
             <p>undo: {undoWords(action)}</p>
           </div>
         ))}
-        {more > 0 ? (
-          <button type="button" className="link" onClick={() => setAll(true)}>
-            {countText(more, "more action")}
-          </button>
+        {paged.open || paged.close ? (
+          <div className="aside">
+            <PageFoot paged={paged} what="actions" />
+          </div>
         ) : null}
       </div>
       {inFlight === undefined || inFlight === null ? null : (

@@ -6,6 +6,7 @@ import { FigureStrip, type Figure } from "@/components/ui/figure-strip";
 import { Panel } from "@/components/ui/panel";
 import { Delta } from "@/components/ui/unit-number";
 import {
+  amountScale,
   countText,
   decimalsFor,
   delayScale,
@@ -41,7 +42,8 @@ export const WhyPanel = memo(function WhyPanel({ plan }: { plan: PlanDetail }) {
 /** Where more (or less) is better for the user; every other quantity is neutral. */
 function betterOf(name: string): "up" | "down" | undefined {
   if (/utility|admitted|consumers|delivered/i.test(name)) return "up";
-  if (/load|traffic|in flight|pause|latency|percentile|backlog|refused/i.test(name)) return "down";
+  if (/load|traffic|cost|in flight|pause|latency|percentile|backlog|refused/i.test(name))
+    return "down";
   return undefined;
 }
 
@@ -73,6 +75,11 @@ export function promiseDigits(promised: Pick<Promised, "unit" | "before" | "afte
   }
   if (unit === "msg/s") {
     return { show: rateText, unit, decimals: largest < 99.995 ? 2 : 0, scale: 1 };
+  }
+  if (unit === "work/s") {
+    // Before and after stand together, so they share a unit.
+    const { text, unit: one, decimals, per } = amountScale([before, after], unit);
+    return { show: text, unit: one, decimals, scale: 1 / per };
   }
   const whole = [before, after].every((value) => value === null || Number.isInteger(value));
   const decimals = whole ? 0 : Math.min(4, largest >= 1000 ? 1 : decimalsFor(largest, 4));

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
 import type { Kept } from "./change-rows";
-import { hasTree, type Problem, type Proposal } from "./step-view";
+import { hasTree, touchesBrokers, type Problem, type Proposal } from "./step-view";
 
 import { populationsQuery, ratesQuery } from "@/api/allocations";
 import { catalogAll, type CatalogTypes } from "@/api/catalog";
@@ -57,7 +57,10 @@ export function usePlanMap(plan: PlanDetail): PlanMap {
     queryFn: ({ signal }) =>
       take(client.GET("/api/v1/runs/{id}/snapshot", { params: { path: { id: run } }, signal })),
   });
-  const levels = useQuery({ ...planLevelsQuery(plan.id), enabled: !hasTree(plan) });
+  const levels = useQuery({
+    ...planLevelsQuery(plan.id),
+    enabled: touchesBrokers(plan) && !hasTree(plan),
+  });
   const proposal = useMemo(
     (): Proposal | null =>
       rates.data && populations.data

@@ -15,6 +15,8 @@ export function changeWord(kind: string, unit: string): string {
   if (kind === "set_population") return "Consumers admitted";
   if (kind === "carry_flow") return "Flows carried";
   if (kind === "serve_class") return "Classes served";
+  if (kind === "move_flow") return "Flows moved";
+  if (kind === "move_stream") return "Streams moved";
   if (unit === "link") return "Links";
   return capital(plainWords(kind));
 }

@@ -161,7 +161,7 @@ it("offers no commands to who may not", async () => {
   }
 });
 
-it("offers no plan of what none can be made of", async () => {
+it("offers plans of maps as of all else, and keeps what was chosen for another subject", async () => {
   const asked = serve(
     answers({
       [`POST ${ROOM}/schedules`]: ok(schedule()),
@@ -174,16 +174,18 @@ it("offers no plan of what none can be made of", async () => {
   await user.type(dialog.getByLabelText("Name"), "maps");
   await user.click(dialog.getByRole("button", { name: "Every 5 minutes" }));
   const then = dialog.getByLabelText("Then");
-  expect(within(then).getAllByRole("option")).toHaveLength(3);
+  await user.selectOptions(then, "Make a plan and submit it");
   await user.selectOptions(dialog.getByLabelText("Recomputes"), "The map of flows");
   expect(
     within(then)
       .getAllByRole("option")
       .map(({ textContent }) => textContent),
-  ).toEqual(["Compute only"]);
+  ).toEqual(["Compute only", "Make a draft plan", "Make a plan and submit it"]);
+  expect(then).toHaveDisplayValue("Make a plan and submit it");
+  expect(dialog.getByText(/a plan moves them to where the proposed map has them/)).toBeVisible();
   await user.click(dialog.getByRole("button", { name: "Save schedule" }));
   await waitFor(() => expect(writes(asked)).toHaveLength(1));
-  expect(writes(asked)[0]?.body).toMatchObject({ subject: "mapping", then: "none" });
+  expect(writes(asked)[0]?.body).toMatchObject({ subject: "mapping", then: "submit" });
 });
 
 it("makes a schedule from a preset, with its reading and next times shown before", async () => {

@@ -2,7 +2,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { subjectOf, subjects, type RuleDraft } from "./rule-draft";
-import { COMPUTE_ONLY, THENS } from "./words";
+import { THENS } from "./words";
 
 import { keys } from "@/api/query-keys";
 import { CheckField, ChoiceField, NumberField } from "@/components/ui/fields";
@@ -39,14 +39,8 @@ export function RuleFields({
           required
           options={subjects().map(({ kind, label }) => ({ value: kind, label }))}
           value={draft.subject}
-          // Each has methods of its own, and a plan is not made of each.
-          onChange={(kind) =>
-            set({
-              subject: kind,
-              method: "",
-              ...(subjectOf(kind)?.planless ? { then: COMPUTE_ONLY } : {}),
-            })
-          }
+          // Each has methods of its own.
+          onChange={(kind) => set({ subject: kind, method: "" })}
           hint={subject?.about}
           error={messageFor(errors, "subject")}
         />
@@ -84,10 +78,10 @@ export function RuleFields({
       <ChoiceField
         label="Then"
         required
-        options={subject?.planless ? THENS.filter(({ value }) => value === COMPUTE_ONLY) : THENS}
+        options={THENS}
         value={draft.then}
         onChange={(then) => set({ then })}
-        hint={subject?.planless ? "No plan can be made of it yet." : PLANS}
+        hint={PLANS}
         error={messageFor(errors, "then")}
       />
       <CheckField

@@ -6,9 +6,8 @@ import type { Option } from "@/components/ui/fields";
 import { computationTitle } from "@/lib/computations";
 import { fixed, percentText, UNKNOWN } from "@/lib/numbers";
 
-export const COMPUTE_ONLY = "none";
 export const THENS: readonly Option[] = [
-  { value: COMPUTE_ONLY, label: "Compute only" },
+  { value: "none", label: "Compute only" },
   { value: "draft", label: "Make a draft plan" },
   { value: "submit", label: "Make a plan and submit it" },
 ];
