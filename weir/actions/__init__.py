@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weir.actions._map_moves import called
 from weir.actions._protocol import ActionKind, Edge, ProtocolName
 from weir.actions._registry import kind_of, kinds
 from weir.actions._replay import InForce, replay
@@ -27,6 +28,7 @@ __all__ = [
     "SettingKey",
     "absent",
     "brokers",
+    "called",
     "edge",
     "inverse",
     "inverse_steps",

@@ -13,16 +13,21 @@ if TYPE_CHECKING:
     from weir.model.plan import Action
 
 
+def called(noun: str, name: str) -> str:
+    """Return a name behind its noun, which is not said twice: `stream s-3`, `stream-07`."""
+    return name if name.casefold().startswith(noun) else f"{noun} {name}"
+
+
 def move_title(action: Action, moved: str, *, within: str) -> str:
     """Describe a move of `moved` by its values, which name what it is `within`."""
     before, after = (
-        None if value is None else value[within] for value in (action.before, action.after)
+        "" if value is None else str(value[within]) for value in (action.before, action.after)
     )
-    if after is None:
-        return f"Take {moved} out of {within} {before}"
-    if before is None:
-        return f"Put {moved} into {within} {after}"
-    return f"Move {moved} from {within} {before} to {after}"
+    if not after:
+        return f"Take {moved} out of {called(within, before)}"
+    if not before:
+        return f"Put {moved} into {called(within, after)}"
+    return f"Move {moved} from {called(within, before)} to {after}"
 
 
 def check_move(action: Action, what: str, *, within: str) -> None:

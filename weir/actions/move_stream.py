@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weir.actions._map_moves import check_move, move_title
+from weir.actions._map_moves import called, check_move, move_title
 from weir.actions._targets import swapped
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def roles(action: Action) -> Mapping[str, str]:
 
 def title(action: Action) -> str:
     """Describe the move, such as `Move stream s-3 from group g-1 to g-2`."""
-    return move_title(action, f"stream {action.target['stream']}", within="group")
+    return move_title(action, called("stream", action.target["stream"]), within="group")
 
 
 def undo_title(action: Action) -> str:

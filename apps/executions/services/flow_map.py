@@ -56,8 +56,8 @@ class MapMoves:
         place = getattr(row, where)
         planned = None if action.before is None else action.before[where]
         if (None if place is None else place.name) != planned:
-            present = f"in no {where}" if place is None else f"in {where} {place.name}"
-            raise InvalidProblem("before", f"{name} is {present} by now")
+            present = f"no {where}" if place is None else kinds.called(where, place.name)
+            raise InvalidProblem("before", f"{name} is in {present} by now")
         goal = None
         if action.after is not None:
             goal = self._places.get((action.kind, action.after[where]))

@@ -244,7 +244,7 @@ def publishers_words(value: Value | None) -> str:
 def place_words(kind: str, value: Value | None) -> str:
     """Return where a map has a flow or a stream, such as `stream s-3`."""
     where = MEMBERS[kind][1]
-    return f"no {where}" if value is None else f"{where} {value[where]}"
+    return f"no {where}" if value is None else actions.called(where, value[where])
 
 
 def order_words(value: Value | None) -> str:

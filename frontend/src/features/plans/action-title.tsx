@@ -27,6 +27,10 @@ function moveInMap({ kind, target, before, after }: Named) {
   return { what, where, name, from: place(before), to: place(after) };
 }
 
+/** The noun before a name, where the name does not begin with it. */
+const nounOf = (noun: string, name: string) =>
+  name.toLowerCase().startsWith(noun) ? "" : `${noun} `;
+
 export function ActionTitle({ action }: { action: Named }) {
   const { kind, title, target } = action;
   const { i, j, k, broker, to, from } = target;
@@ -56,7 +60,7 @@ export function ActionTitle({ action }: { action: Named }) {
     const { what, where, name, from, to: goal } = move;
     const subject = (
       <>
-        {what === "stream" ? "stream " : ""}
+        {what === "stream" ? nounOf(what, name) : ""}
         <b>{name}</b>
       </>
     );
@@ -64,12 +68,16 @@ export function ActionTitle({ action }: { action: Named }) {
       <span title={title}>
         {goal === null ? (
           <>
-            Take {subject} out of {where} {from}
+            Take {subject} out of {nounOf(where, from ?? "")}
+            {from}
           </>
         ) : (
           <>
             {from === null ? "Put" : "Move"} {subject}{" "}
-            {from === null ? `into ${where}` : `from ${where} ${from} to`} <b>{goal}</b>
+            {from === null
+              ? `into ${nounOf(where, goal)}`
+              : `from ${nounOf(where, from)}${from} to `}
+            <b>{goal}</b>
           </>
         )}
       </span>
