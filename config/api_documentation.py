@@ -5,6 +5,7 @@
     MEANINGS     name of a fixed set -> value -> what it means
     MACHINES     name of a fixed set of states -> the table of its transitions
     REQUESTS     operation, such as `POST /studies` -> an example of its body
+    TABLES       operation whose body may be a table -> an example of that
 
 Each may be left out. The module holds plain data: it is read with the settings, before any model.
 """

@@ -221,7 +221,10 @@ def _table(row: Example) -> str:
 
 
 IMPORTED = [path for path in OBJECTS if path not in ("/systems", "/overlays")]
-TABLES: dict[str, str] = {f"POST {path}/import": _table(_row(path)) for path in IMPORTED}
+TABLES: dict[str, str] = {
+    **documented(settings.INSTALLED_APPS, "TABLES"),
+    **{f"POST {path}/import": _table(_row(path)) for path in IMPORTED},
+}
 """The examples of requests whose body is a table, beside those as JSON."""
 
 REQUESTS: dict[str, Example] = {

@@ -15,6 +15,8 @@ _TAGS: dict[str, str] = {
     "executions": "Plans that are carried out: progress, pause, stop, roll back.",
     "flow-status": "Approved, controlled and measured rates of flows, now.",
     "groups": "Channels that carry several streams.",
+    "interest-imports": "Interests of many subscribers, imported in the background.",
+    "interests": "All interests of a system, as a table.",
     "links": "Links between brokers with their capacities and latencies.",
     "model-state": "What is in force at the brokers against what the model says.",
     "overlays": "Trees of links: the one in force, and goals.",

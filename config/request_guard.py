@@ -14,6 +14,7 @@ import io
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpResponse, JsonResponse
 from django.urls import Resolver404, resolve
@@ -27,6 +28,8 @@ KIB = 1024
 STRANGERS_BYTES = 64 * KIB
 """The limit for requests with neither a token nor a session: enough to sign in."""
 LARGEST_BYTES = 32 * KIB * KIB
+IMPORT_PATH = "/api/v1/interest-imports"
+"""The path whose bodies are read in pieces, and may be as large as the settings say."""
 MACHINES = ("/agent/v1/", "/internal/")
 """The paths whose views decide themselves how much they take, and from whom."""
 
@@ -89,7 +92,10 @@ def _header(scope: Scope, name: bytes) -> bytes:
 
 def _limit(scope: Scope) -> int:
     known = _header(scope, b"authorization") or b"sessionid=" in _header(scope, b"cookie")
-    return LARGEST_BYTES if known else STRANGERS_BYTES
+    if not known:
+        return STRANGERS_BYTES
+    bulk: int = settings.WEIR_LARGEST_IMPORT_BYTES
+    return bulk if scope["path"] == IMPORT_PATH else LARGEST_BYTES
 
 
 def _declared_bytes(scope: Scope) -> int:

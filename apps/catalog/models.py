@@ -1,16 +1,20 @@
 """Store the traffic and its consumers: topics, publishers, classes, utilities, SLOs, streams,
-interests."""
+interests and imports of them."""
 
 from typing import Any
 
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import F, Q
 
-from apps.systems.models import Entity, entity_constraints
+from apps.common.models import BaseModel
+from apps.systems.models import Entity, System, entity_constraints
 from apps.topology.models import Broker, Link
 from weir.coordination.wire import reliable_flow_too_long
 from weir.errors import InvalidProblem
+from weir.lifecycle.imports import IMPORTS, ImportState
 from weir.utility import kinds, utility_from_dict
 
 
@@ -380,3 +384,107 @@ class Interest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subscriber} wants {self.topic}"
+
+
+class ImportMode(models.TextChoices):
+    """Name what an import does with the interests that it lists."""
+
+    ADD = "add", "Add"
+    REMOVE = "remove", "Remove"
+    REPLACE = "replace", "Replace"
+
+
+class ImportPhase(models.TextChoices):
+    """Name what an import is doing, in its order."""
+
+    READ = "read", "Read"
+    MATCH = "match", "Match"
+    COMPARE = "compare", "Compare"
+    WRITE = "write", "Write"
+
+
+IMPORT_STATES = sorted(state.value for state in ImportState)
+IMPORT_ENDED = sorted(state.value for state in IMPORTS.ended)
+
+
+class InterestImport(BaseModel):
+    """Store one import of interests: what was sent, how far it is, what it changed."""
+
+    system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="interest_imports")
+    number = models.PositiveIntegerField()
+    mode = models.CharField(max_length=8, choices=ImportMode.choices)
+    dry_run = models.BooleanField(default=False)
+    create_missing: "ArrayField[list[str], list[str]]" = ArrayField(
+        models.CharField(max_length=32), default=list
+    )
+    reason = models.CharField(max_length=500, blank=True)
+    started_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    media_type = models.CharField(max_length=32)
+    size_bytes = models.PositiveIntegerField()
+
+    state = models.CharField(max_length=16, default=ImportState.QUEUED)
+    attempt = models.PositiveSmallIntegerField(default=0)
+    worker = models.CharField(max_length=200, blank=True)
+    sent_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    cancel_requested_at = models.DateTimeField(null=True)
+
+    phase = models.CharField(max_length=8, choices=ImportPhase.choices, default=ImportPhase.READ)
+    done = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(default=0)
+    lines = models.PositiveIntegerField(default=0)
+    repeated = models.PositiveIntegerField(default=0)
+    added = models.PositiveIntegerField(default=0)
+    removed = models.PositiveIntegerField(default=0)
+    unchanged = models.PositiveIntegerField(default=0)
+    subscribers_changed = models.PositiveIntegerField(default=0)
+    subscribers_created = models.PositiveIntegerField(default=0)
+    model_version = models.PositiveIntegerField(null=True)
+    error_count = models.PositiveIntegerField(default=0)
+    errors: "models.JSONField[Any, Any]" = models.JSONField(default=list)
+    failure = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["state", "heartbeat_at"], name="interest_import_by_state")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["system", "number"], name="interest_import_number_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=IMPORT_STATES), name="interest_import_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=IMPORT_ENDED, ended_at__isnull=False)
+                | Q(~Q(state__in=IMPORT_ENDED), ended_at=None),
+                name="interest_import_ended_has_a_time",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=ImportState.FAILED) | ~Q(failure=""),
+                name="interest_import_failed_has_a_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"I-{self.number}"
+
+
+class InterestImportPiece(models.Model):
+    """Store a piece of the compressed file of an import, until that has ended."""
+
+    of = models.ForeignKey(InterestImport, on_delete=models.CASCADE, related_name="pieces")
+    place = models.PositiveIntegerField()
+    content = models.BinaryField()
+
+    class Meta:
+        ordering = ["place"]
+        constraints = [
+            models.UniqueConstraint(fields=["of", "place"], name="interest_import_piece_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.of}, piece {self.place}"

@@ -62,6 +62,7 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "not_adapted": (409, "No order to adapt the topic's parts is in force."),
     "stopped_already": (409, "Somebody has stopped this adaptation before."),
     "not_stopped": (409, "Nobody has stopped this adaptation."),
+    "import_has_ended": (409, "The import has ended already."),
     # Computations
     "invalid_problem": (422, "What would be computed is not a valid problem."),
     "invalid_study": (422, "The question of the study is not valid."),

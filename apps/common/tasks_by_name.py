@@ -31,10 +31,10 @@ def _client() -> Celery:
 def _send(name: str, kwargs: dict[str, object]) -> None:
     # A broker that is down must not fail the request: the run stays `queued` in Postgres and the
     # reaper sends it again. Retrying here would hold the request open.
+    route = settings.CELERY_TASK_ROUTES.get(name, {})
+    queue = route.get("queue", settings.CELERY_TASK_DEFAULT_QUEUE)
     try:
-        _client().send_task(
-            name, kwargs=kwargs, queue=settings.CELERY_TASK_DEFAULT_QUEUE, retry=False
-        )
+        _client().send_task(name, kwargs=kwargs, queue=queue, retry=False)
     except (OperationalError, OSError, RedisError) as error:
         logger.warning("task %s %s not sent, message broker away: %s", name, kwargs, error)
 

@@ -99,6 +99,8 @@ WHITENOISE_INDEX_FILE = False
 
 # One request body may hold a whole problem; anything larger is for `manage.py allocate`.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 1024 * 1024
+# But for an import of interests, which is read in pieces and never held in memory.
+WEIR_LARGEST_IMPORT_BYTES = 128 * 1024 * 1024
 
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -144,7 +146,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "**Long operations** answer 202 with the `Location` of what shows their progress. "
         "Read it until its `state`, or that of its `run`, is one that nothing follows: of runs "
         "`succeeded`, `infeasible`, `failed`, `cancelled`; of executions `succeeded`, `stopped`, "
-        "`rolled_back`, `failed`; of firings all but `waiting` and `computing`. "
+        "`rolled_back`, `failed`; of firings all but `waiting` and `computing`; of imports all "
+        "but `queued` and `running`. "
         "Programs ask every few seconds. Browsers hear of changes from `GET /api/v1/events`, "
         "server-sent events for sessions; a token is refused there.\n\n"
         "**Errors** are RFC 9457 problem documents: decide by `code`; `errors` names the fields. "
@@ -193,6 +196,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "LeftOutReasonEnum": "apps.plans.api.serializers.LEFT_OUT_REASONS",
         "FiringOutcomeEnum": "apps.recomputation.models.Outcome.choices",
         "OutcomeEnum": "apps.executions.services.decide.Outcome.choices",
+        "PhaseEnum": "apps.executions.api.serializers.REPORT_PHASES",
         "ExecutionCommandEnum": "apps.executions.api.serializers.COMMANDS",
         "StepStateEnum": "apps.executions.api.serializers.STEP_STATES",
         "ActionStateEnum": "apps.executions.api.serializers.ACTION_STATES",
@@ -209,15 +213,19 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# Two queues: runs wait for a slot of a worker, their upkeep never waits behind them.
+# Three queues: runs wait for a slot of a worker, their upkeep never waits behind them, and imports,
+# which last a minute and need no Spark, hold neither up.
 CELERY_TASK_DEFAULT_QUEUE = "runs"
 CELERY_TASK_ROUTES = {
     "runs.reap": {"queue": "control"},
+    "catalog.import_interests": {"queue": "imports"},
+    "catalog.reap_imports": {"queue": "control"},
     "recomputation.due": {"queue": "control"},
 }
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
     "runs.reap": {"task": "runs.reap", "schedule": schedule(run_every=5.0)},
+    "catalog.reap_imports": {"task": "catalog.reap_imports", "schedule": schedule(run_every=5.0)},
 }
 # Beat records each call at once: a killed beat repeats its last call at most.
 CELERY_BEAT_SYNC_EVERY = 1
@@ -240,6 +248,7 @@ WEIR_LOOPS = [
     ("apps.executions.services.executions_tick", 0.5),
     # Beat asks a worker for it, too; the coordinator needs neither of them, and no message.
     ("apps.runs.services.runs_reap", 5.0),
+    ("apps.catalog.services.imports_reap", 5.0),
     ("apps.telemetry.services.levels.levels_roll", 15.0),
     ("apps.calibration.services.calibration_tick", 5.0),
     ("apps.plans.services.plans_settle", 0.5),

@@ -4,6 +4,7 @@ from django.urls import path
 from rest_framework.routers import BaseRouter
 
 from apps.catalog.api.curves import DrawnCurveView, TopicRateRangeView
+from apps.catalog.api.interest_imports import InterestImportViewSet, InterestViewSet
 from apps.catalog.api.views import (
     ConsumerClassViewSet,
     CorrelationKeyViewSet,
@@ -29,6 +30,8 @@ def register(router: BaseRouter) -> None:
     router.register("streams", StreamViewSet)
     router.register("groups", GroupViewSet)
     router.register("subscribers", SubscriberViewSet)
+    router.register("interest-imports", InterestImportViewSet)
+    router.register("interests", InterestViewSet, basename="interest")
 
 
 paths = [

@@ -36,8 +36,11 @@ def _owner(request: Request) -> str:
     return f"user:{request.user.pk}"
 
 
-def once(request: Request, create: Callable[[], Response]) -> Response:
-    """Run `create`, or return its former answer under the same Idempotency-Key."""
+def once(
+    request: Request, create: Callable[[], Response], *, body_sha256: str | None = None
+) -> Response:
+    """Run `create`, or return its former answer under the same Idempotency-Key. `body_sha256`
+    stands for a body that is too large to be kept."""
     key = request.headers.get("Idempotency-Key", "").strip()
     if not key:
         return create()
@@ -45,8 +48,9 @@ def once(request: Request, create: Callable[[], Response]) -> Response:
         raise ApplicationError(
             "invalid_idempotency_key", "Idempotency-Key: at most 200 characters."
         )
+    body = request._request.body if body_sha256 is None else body_sha256.encode()
     digest = hashlib.sha256(
-        f"{request.method} {request.get_full_path()}\n".encode() + request._request.body
+        f"{request.method} {request.get_full_path()}\n".encode() + body
     ).hexdigest()
     try:
         with transaction.atomic():

@@ -1449,6 +1449,109 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/interest-imports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List imports of interests
+         * @description List imports of interests.
+         *
+         *     Role: any.
+         */
+        get: operations["interest_imports_list"];
+        put?: never;
+        /**
+         * Import the interests of many subscribers, in the background
+         * @description Import the interests of many subscribers, in the background.
+         *
+         *     `add`: what is listed begins. `remove`: what is listed ends. `replace`: each subscriber that
+         *     is listed wants exactly what is listed for it; others stay as they are. All of it is one
+         *     transaction and one new version of the model, or none where nothing differs; one wrong line
+         *     refuses all. A CSV (UTF-8; comma, semicolon or tab) has the header `subscriber,topic` and
+         *     names. At most 128 MiB and 5,000,000 lines.
+         *
+         *     Role: editor.
+         */
+        post: operations["interest_imports_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/interest-imports/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return one import: its progress, its errors by line, what it changed
+         * @description Return one import: its progress, its errors by line, what it changed.
+         *
+         *     Role: any.
+         */
+        get: operations["interest_imports_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/interest-imports/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop the import
+         * @description Stop the import; nothing of it is kept.
+         *
+         *     Role: editor.
+         */
+        post: operations["interest_imports_cancel_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/interests/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return every interest of a system as CSV, as the import reads it
+         * @description Return every interest of a system as CSV, as the import reads it.
+         *
+         *     Ordered by subscriber and topic. A name that a spreadsheet would take for a formula has a
+         *     `'` in front, which the import takes away.
+         *
+         *     Role: any.
+         */
+        get: operations["interests_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/links": {
         parameters: {
             query?: never;
@@ -5545,6 +5648,14 @@ export interface components {
             corrections: components["schemas"]["Correction"][];
             latency_bounds: components["schemas"]["LatencyBound"][];
         };
+        /** @description Why somebody cancels an import. */
+        CancelImportRequest: {
+            /**
+             * @description For the audit.
+             * @default
+             */
+            reason: string;
+        };
         /** @description Why somebody cancels a run. */
         CancelRequest: {
             /**
@@ -7669,6 +7780,14 @@ export interface components {
             }[];
             reason?: string;
         };
+        /** @description What is wrong with one line of an import. */
+        ImportError: {
+            /** @description The line of the CSV, whose header is line 1; of JSON the place in `rows`, the first is 1. */
+            line: number;
+            /** @description `subscriber` or `topic`; empty where the line as a whole is wrong. */
+            field: string;
+            message: string;
+        };
         /** @description What an import did, or would do. */
         Imported: {
             dry_run: boolean;
@@ -7708,6 +7827,108 @@ export interface components {
             /** Format: uuid */
             topic: string;
             readonly topic_name: string | null;
+        };
+        /** @description An import of interests: its progress, and what it changed. */
+        InterestImport: {
+            /** Format: uuid */
+            readonly id: string;
+            /** @description Within the system. */
+            readonly number: number;
+            /** @description Such as `I-3`. */
+            readonly name: string;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            readonly mode: components["schemas"]["InterestImportModeEnum"];
+            readonly dry_run: boolean;
+            /** @description `subscribers`, or empty. */
+            readonly create_missing: string[];
+            readonly reason: string;
+            readonly state: components["schemas"]["InterestImportStateEnum"];
+            readonly phase: components["schemas"]["InterestImportPhaseEnum"];
+            /** @description Lines, or in the phase `write` interests, of `total`. */
+            readonly done: number;
+            /** @description Of the phase; in the phase `read` about the lines of the file. */
+            readonly total: number;
+            /** @description Of the file that was sent. */
+            readonly size_bytes: number;
+            /** @description Interests that the file lists, repeated ones included. */
+            readonly lines: number;
+            /** @description Lines that list what a line before them lists. */
+            readonly repeated: number;
+            /** @description Interests that began, or would begin. 0 before the import has compared. */
+            readonly added: number;
+            /** @description Interests that ended, or would end. 0 before the import has compared. */
+            readonly removed: number;
+            /** @description Listed interests that are as listed already. 0 before the import has compared. */
+            readonly unchanged: number;
+            /** @description Subscribers whose interests differ, without new ones. 0 before the import has compared. */
+            readonly subscribers_changed: number;
+            /** @description Subscribers that are new. 0 before the import has compared. */
+            readonly subscribers_created: number;
+            /** @description The version of the model afterwards; null where nothing was changed. */
+            readonly model_version: number | null;
+            /** @description All errors, those beside `errors` included. */
+            readonly error_count: number;
+            /** @description The first hundred. */
+            readonly errors: components["schemas"]["ImportError"][];
+            /** @description Why the import failed; empty in other states. */
+            readonly failure: string;
+            readonly started_by: string | null;
+            /** Format: uuid */
+            readonly started_by_id: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly started_at: string | null;
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            readonly cancel_requested: boolean;
+            readonly allowed_commands: components["schemas"]["InterestImportCommandEnum"][];
+        };
+        /** @description The interests of an import. */
+        InterestImportBodyRequest: {
+            /** @description At most 5,000,000. */
+            rows: components["schemas"]["InterestLineRequest"][];
+        };
+        /**
+         * @description - `cancel`: Stop the import; nothing of it is kept.
+         * @enum {string}
+         */
+        InterestImportCommandEnum: "cancel";
+        /**
+         * @description - `add`: What is listed begins.
+         *     - `remove`: What is listed ends.
+         *     - `replace`: Subscribers that are listed want exactly what is listed for them.
+         * @enum {string}
+         */
+        InterestImportModeEnum: "add" | "remove" | "replace";
+        /**
+         * @description - `read`: Reads the file.
+         *     - `match`: Looks up the names of subscribers and topics.
+         *     - `compare`: Compares with the interests that are there.
+         *     - `write`: Writes what differs; kept only when all of it is written.
+         * @enum {string}
+         */
+        InterestImportPhaseEnum: "read" | "match" | "compare" | "write";
+        /**
+         * @description - `queued`: Waits for a worker.
+         *     - `running`: Is being carried out.
+         *     - `succeeded`: Has ended; the counts say what was changed, or would be by a dry run.
+         *     - `refused`: Has ended: lines are wrong, as `errors` says; nothing was changed.
+         *     - `failed`: Has ended by an error, which `failure` names; nothing was changed.
+         *     - `cancelled`: Has ended because somebody cancelled it; nothing was changed.
+         *
+         *     Final, for nothing follows: `cancelled`, `failed`, `refused`, `succeeded`.
+         * @enum {string}
+         */
+        InterestImportStateEnum: "queued" | "running" | "succeeded" | "refused" | "failed" | "cancelled";
+        /** @description One interest of an import. */
+        InterestLineRequest: {
+            /** @description Its name. */
+            subscriber: string;
+            /** @description Its name. */
+            topic: string;
         };
         /** @description One topic that a subscriber wants. */
         InterestRequest: {
@@ -9173,6 +9394,21 @@ export interface components {
              */
             previous: string | null;
             results: components["schemas"]["Group"][];
+        };
+        PaginatedInterestImportList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["InterestImport"][];
         };
         PaginatedLinkList: {
             /** @description Rows on all pages together. */
@@ -13660,6 +13896,7 @@ export interface components {
              *     - `not_adapted` (409): No order to adapt the topic's parts is in force.
              *     - `stopped_already` (409): Somebody has stopped this adaptation before.
              *     - `not_stopped` (409): Nobody has stopped this adaptation.
+             *     - `import_has_ended` (409): The import has ended already.
              *     - `invalid_problem` (422): What would be computed is not a valid problem.
              *     - `invalid_study` (422): The question of the study is not valid.
              *     - `unknown_method` (400): There is no method of this name; the detail lists them.
@@ -18119,6 +18356,249 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    interest_imports_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                dry_run?: boolean;
+                mode?: components["schemas"]["InterestImportModeEnum"];
+                /** @description `created_at`, `ended_at`, `state`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description Part of the name of a person. */
+                person?: string;
+                /** @description Words; each must appear in one of `reason`, `system.name`, `started_by.username`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                state?: components["schemas"]["InterestImportStateEnum"][];
+                system?: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedInterestImportList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    interest_imports_create: {
+        parameters: {
+            query: {
+                /** @description `subscribers`: those that are not there are created; not with `remove`. */
+                create_missing?: string;
+                /** @description Check and count everything, but change nothing. */
+                dry_run?: boolean;
+                mode: components["schemas"]["InterestImportModeEnum"];
+                /** @description Why; kept in the history. */
+                reason?: string;
+                /** @description The system whose subscribers the lines name. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example subscriber,topic
+                 *     risk-engine,quotes.eurusd
+                 */
+                "text/csv": string;
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "subscriber": "risk-engine",
+                 *           "topic": "quotes.eurusd"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["InterestImportBodyRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InterestImport"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    interest_imports_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InterestImport"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    interest_imports_cancel_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "The wrong file."
+                 *     }
+                 */
+                "application/json": components["schemas"]["CancelImportRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InterestImport"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    interests_export_retrieve: {
+        parameters: {
+            query: {
+                /** @description Whose interests. */
+                system: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line for each interest. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
