@@ -110,7 +110,9 @@ class InterestImportSerializer(serializers.ModelSerializer[InterestImport]):
     started_by_id = serializers.UUIDField(
         source="started_by.public_id", read_only=True, allow_null=True, default=None
     )
-    errors = ImportErrorSerializer(many=True, read_only=True, help_text="The first hundred.")
+    errors = ImportErrorSerializer(  # type: ignore[assignment]
+        many=True, read_only=True, help_text="The first hundred."
+    )
     cancel_requested = serializers.SerializerMethodField()
     allowed_commands = serializers.SerializerMethodField()
 
@@ -247,7 +249,7 @@ class InterestImportViewSet(
         """
         query = InterestImportQuery(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
-        body = request.data
+        body: Any = request.data
         if not isinstance(body, PackedBody):
             # The framework reads no body of length 0.
             raise serializers.ValidationError("The file is empty; send a CSV or JSON.")
@@ -295,7 +297,7 @@ class InterestViewSet(viewsets.GenericViewSet[Any]):
 
     queryset = InterestImport.objects.none()
     pagination_class = None
-    filter_backends: ClassVar[list[Any]] = []
+    filter_backends: list[Any] = []
 
     @extend_schema(
         parameters=[

@@ -12,7 +12,7 @@ from apps.systems.models import System
 
 PIECE_BYTES = 256 * 1024
 # A name that a spreadsheet would take for a formula gets a mark in front; it is doubled where it
-# was there before. The same rule as `apps.systems.api.tables.guarded`.
+# was there before. The same rule as `apps.common.csv_text.guarded`.
 _GUARDED = "CASE WHEN {0} ~ $re$^'*[=+\\-@\\t\\r]$re$ THEN '''' || {0} ELSE {0} END"
 _EVERY = f"""
 COPY (
@@ -34,7 +34,7 @@ def interests_csv(system: System) -> AsyncIterator[bytes]:
     """
     with ExitStack() as stack:
         file = stack.enter_context(tempfile.TemporaryFile())
-        with connection.cursor() as cursor:
+        with connection.cursor() as cursor, connection.wrap_database_errors:
             raw: Any = cursor
             raw.copy_expert(_EVERY.format(system=int(system.pk)), file)
         file.seek(0)

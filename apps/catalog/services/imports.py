@@ -94,9 +94,16 @@ def _publish(row: InterestImport) -> None:
     publish(KIND, id=row.public_id, system=row.system.public_id)
 
 
-def import_progress_publish(row: InterestImport) -> None:
-    """Publish to browsers that the import went on."""
+def import_heartbeat(row: InterestImport, *, phase: str, done: int, total: int) -> bool:
+    """Record that this attempt lives and how far it is; return whether somebody asked to cancel.
+
+    Raises ImportTakenAway.
+    """
+    mine = running(row)
+    if not mine.update(heartbeat_at=Now(), phase=phase, done=done, total=total):
+        raise ImportTakenAway(f"{row} attempt {row.attempt}")
     _publish(row)
+    return mine.filter(cancel_requested_at__isnull=False).exists()
 
 
 def _move(row: InterestImport, command: ImportCommand, **columns: Any) -> None:

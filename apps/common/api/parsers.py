@@ -118,7 +118,7 @@ class PackedBody:
 class PackingParser(BaseParser):
     """Compress a large body while it is read; what it holds is read later, in pieces."""
 
-    def parse(
+    def parse(  # type: ignore[override]
         self,
         stream: IO[Any],
         media_type: str | None = None,

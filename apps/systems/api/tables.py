@@ -16,29 +16,16 @@ from django.core.exceptions import FieldDoesNotExist
 from rest_framework import serializers
 
 from apps.common.api.forms import no_such
+from apps.common.csv_text import guarded, separator_of, unguarded
 from apps.common.errors import FieldError
 from apps.common.json_reader import UnreadableJson, read_json
 from apps.systems.api.entities import Reference
 from apps.systems.models import Entity, System
 from apps.systems.services import Given, rows_refused
 
-SEPARATORS = ",;\t"
 TRUE_FALSE = ("true", "false")
-# A cell that begins so would run as a formula in a spreadsheet; the mark in front is doubled where
-# it was there before, so that reading takes away exactly what writing added.
-FORMULA = re.compile(r"'*[=+\-@\t\r]")
 DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 Field = serializers.Field[Any, Any, Any, Any]
-
-
-def guarded(text: str) -> str:
-    """Return text so that no spreadsheet takes it for a formula."""
-    return f"'{text}" if FORMULA.match(text) else text
-
-
-def unguarded(text: str) -> str:
-    """Return the text that `guarded` was given."""
-    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 
 def rows_of_lines(errors: Sequence[FieldError]) -> Exception:
@@ -200,8 +187,7 @@ def _put(members: dict[str, Any], column: Column, cell: str) -> None:
 def _records(text: str) -> Iterator[tuple[int, list[str]]]:
     """Return the line number and cells of each record; lines without any text are passed over."""
     first = text.lstrip("\r\n").partition("\n")[0]
-    separator = max(SEPARATORS, key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator_of(first), strict=True)
     line = 1
     try:
         for cells in reader:
