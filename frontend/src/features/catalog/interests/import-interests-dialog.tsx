@@ -79,7 +79,7 @@ function ImportInterests({
   const [draft, setDraft] = useState(START);
   const [errors, setErrors] = useState<FieldProblem[]>([]);
   const [brokenOff, setBrokenOff] = useState(false);
-  const [followed, setFollowed] = useState<string | null>(null);
+  const [followed, setFollowed] = useState<InterestImport | null>(null);
   const upload = useUpload(system.id);
   const start = async (dry: boolean) => {
     const { file } = draft;
@@ -90,8 +90,7 @@ function ImportInterests({
     onBusy(true);
     try {
       const row = await upload.send({ ...draft, file }, dry);
-      queries.setQueryData(interestImportQuery(row.id).queryKey, row);
-      setFollowed(row.id);
+      setFollowed(row);
       void queries.invalidateQueries({ queryKey: keys.interestImports.all });
     } catch (error) {
       setFollowed(null);
@@ -113,7 +112,7 @@ function ImportInterests({
   if (followed !== null) {
     return (
       <Followed
-        id={followed}
+        begun={followed}
         name={draft.file?.name ?? ""}
         onImport={() => void start(false)}
         onBack={(keep) => {
@@ -297,13 +296,14 @@ function Uploading({
 
 /** The import that the file has become, to its end and on. */
 function Followed({
-  id,
+  begun,
   name,
   onImport,
   onBack,
   onClose,
 }: {
-  id: string;
+  /** As it was when the server took the file. */
+  begun: InterestImport;
   name: string;
   onImport: () => void;
   /** To the form, with the file or without. */
@@ -311,7 +311,7 @@ function Followed({
   onClose: () => void;
 }) {
   const queries = useQueryClient();
-  const query = useQuery(interestImportQuery(id));
+  const query = useQuery({ ...interestImportQuery(begun.id), placeholderData: begun });
   const isWritten = query.data?.state === "succeeded" && !query.data.dry_run;
   useEffect(() => {
     if (!isWritten) return;

@@ -112,7 +112,7 @@ const columns = (onCancel: (row: InterestImport) => void): Column<InterestImport
     cell: (row) =>
       row.allowed_commands.includes("cancel") ? (
         <Command small danger icon="ban" onClick={() => onCancel(row)}>
-          Cancel<span className="vh"> {row.name}</span>
+          Cancel <span className="vh">{row.name}</span>
         </Command>
       ) : null,
   },

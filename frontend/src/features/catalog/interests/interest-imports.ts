@@ -44,9 +44,7 @@ export const interestImportsQuery = (
   queryOptions({
     queryKey: keys.interestImports.list(query),
     queryFn: async ({ signal }): Promise<Page<InterestImport>> =>
-      await take(
-        client.GET("/api/v1/interest-imports", { params: { query }, signal }),
-      ),
+      await take(client.GET("/api/v1/interest-imports", { params: { query }, signal })),
     refetchInterval: ({ state }) => (state.data?.results.some(goesOn) ? LOOK_MS : false),
   });
 
