@@ -196,6 +196,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "LeftOutReasonEnum": "apps.plans.api.serializers.LEFT_OUT_REASONS",
         "FiringOutcomeEnum": "apps.recomputation.models.Outcome.choices",
         "OutcomeEnum": "apps.executions.services.decide.Outcome.choices",
+        "PhaseEnum": "apps.executions.api.serializers.REPORT_PHASES",
         "ExecutionCommandEnum": "apps.executions.api.serializers.COMMANDS",
         "StepStateEnum": "apps.executions.api.serializers.STEP_STATES",
         "ActionStateEnum": "apps.executions.api.serializers.ACTION_STATES",

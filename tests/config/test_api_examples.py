@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 
 from apps.accounts.domain.roles import Role
 from apps.common.api.examples import BROKER, OTHER_BROKER, SYSTEM
-from config.api_examples import NAMES, OBJECTS, REQUESTS, TABLES
+from config.api_examples import IMPORTED, NAMES, OBJECTS, REQUESTS, TABLES
 from tests.conftest import client_of
 from tests.factories import make_user
 from tests.schema import SCHEMA
@@ -114,13 +114,13 @@ def test_the_examples_sent_one_after_the_other_are_all_accepted(db: None) -> Non
         if public_id == BROKER:
             other = send("post", path, {**body, "name": NAMES[OTHER_BROKER]})
             ids[OTHER_BROKER] = other["id"]
-    for line, table in TABLES.items():
-        kind = line.removeprefix("POST ")
+    for path in IMPORTED:
+        kind, line = f"{path}/import", f"POST {path}/import"
         address = f"{kind}?system={SYSTEM}&dry_run=true"
         sent = send("post", address, REQUESTS[line])
         assert (sent["created"], sent["changed"], sent["unchanged"]) == (0, 0, 1), kind
         text = client.post(
-            f"{PREFIX}{address}".replace(SYSTEM, ids[SYSTEM]), table, content_type="text/csv"
+            f"{PREFIX}{address}".replace(SYSTEM, ids[SYSTEM]), TABLES[line], content_type="text/csv"
         )
         assert text.json() == sent, text.content
     for line in STORY:

@@ -21,7 +21,7 @@ from config.env import read_environment
 from config.stack.site import ROOT
 
 DOCKER = ROOT / "docker"
-OURS = ("migrate", "web", "worker", "control", "beat", "coordinator")
+OURS = ("migrate", "web", "worker", "control", "imports", "beat", "coordinator")
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_every_stage_builds_on_an_earlier_one_or_an_image(
 
 
 @pytest.mark.parametrize(
-    "target", ["web", "worker", "control", "beat", "coordinator", "spark", "agent"]
+    "target", ["web", "worker", "control", "imports", "beat", "coordinator", "spark", "agent"]
 )
 def test_image_starts_something_that_exists_and_not_as_root(
     stages: dict[str, list[list[str]]], target: str
@@ -131,13 +131,13 @@ def test_kernels_are_compiled_into_the_image_by_who_runs_them(
     in_place = re.findall(r"python -m weir\.warm_up(?: \w+)?", (ROOT / "Makefile").read_text())
     assert sorted(in_place) == ["python -m weir.warm_up", "python -m weir.warm_up optimizers"]
     assert compiled == ["python -m weir.warm_up"], "the image compiles all kernels"
-    for target in ("web", "worker", "control", "beat", "coordinator", "spark"):
+    for target in ("web", "worker", "control", "imports", "beat", "coordinator", "spark"):
         assert stages[target][0][1].split()[0] == "control-plane"
 
 
 def test_workers_take_from_every_queue(stages: dict[str, list[list[str]]]) -> None:
     taken = set()
-    for target in ("worker", "control"):
+    for target in ("worker", "control", "imports"):
         command = json.loads(dict(stages[target][1:])["CMD"])
         taken |= set(command[command.index("--queues") + 1].split(","))
     routes = settings.CELERY_TASK_ROUTES.values()

@@ -245,7 +245,7 @@ class _JsonText:
         self.pieces = iter(pieces)
         self.decoder = codecs.getincrementaldecoder("utf-8-sig")()
         self.values = json.JSONDecoder(parse_constant=_no_number)
-        self.text, self.at, self.ended = "", 0, False
+        self.text, self.at, self.ended, self.broken = "", 0, False, False
         self.row = 1
 
     def unreadable(self, message: str) -> UnreadableFile:
@@ -255,12 +255,16 @@ class _JsonText:
         """Read another piece; return whether there was one."""
         if self.ended:
             return False
+        if self.broken:
+            raise self.unreadable("This is not UTF-8, in which JSON is sent.")
         piece = next(self.pieces, None)
         self.ended = piece is None
         try:
             fresh = self.decoder.decode(piece or b"", final=self.ended)
         except UnicodeDecodeError as error:
-            raise self.unreadable("This is not UTF-8, in which JSON is sent.") from error
+            # What stands before the wrong byte is read first, so that the row is the right one.
+            fresh = error.object[: error.start].decode("utf-8-sig")
+            self.broken, self.ended = True, False
         self.text, self.at = self.text[self.at :] + fresh, 0
         return True
 
@@ -278,7 +282,8 @@ class _JsonText:
         """Read one character. Raises UnreadableFile where it is another."""
         here = self.peek()
         if here != expected:
-            stands = f"`{here}` stands" if here else "the text ends"
+            stands = f"`{here}` stands" if here.isprintable() else "a control character stands"
+            stands = stands if here else "the text ends"
             raise self.unreadable(
                 f'This is not {{"rows": [...]}}: {stands} where `{expected}` is expected.'
             )

@@ -225,13 +225,14 @@ def imports_reap() -> int:
         ).select_related("system")
         # The database's clock decides: it also wrote the heartbeats.
         lost = list(rows.filter(state=ImportState.RUNNING, heartbeat_at__lt=Now() - silent))
-        for row in lost:
-            logger.warning("%s: worker %s fell silent", row, row.worker)
-            _retry_or_end(row)
         unsent = list(
             rows.filter(Q(sent_at=None) | Q(sent_at__lt=Now() - silent), state=ImportState.QUEUED)
         )
+        for row in lost:
+            logger.warning("%s: worker %s fell silent", row, row.worker)
+            _retry_or_end(row)
         for row in unsent:
+            # The message may be lost or only late; a second one does no harm: the claim is atomic.
             InterestImport.objects.filter(pk=row.pk).update(sent_at=Now())
             enqueue(TASK, interest_import=str(row.public_id))
     return len(lost) + len(unsent)

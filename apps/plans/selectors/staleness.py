@@ -16,7 +16,12 @@ from apps.systems.selectors import kinds_of_the_model
 from weir.lifecycle.plans import UNSETTLED, PlanState
 
 MOVED = Q(state__in=UNSETTLED_NAMES) & ~Q(model_version=F("system__model_version"))
-EDITS = {"create": "added", "update": "changed", "delete": "deleted"}
+EDITS = {
+    **{"create": "added", "update": "changed", "delete": "deleted"},
+    # An import of interests has one entry for all subscribers that it changed.
+    "import": "carried out",
+}
+OF_THE_MODEL = Q(object_kind="interest_import", action="import")
 SHOWN = 3
 
 
@@ -49,11 +54,11 @@ def moved_sentences(plans: Iterable[Plan]) -> dict[int, str]:
         return {}
     entries = list(
         AuditEntry.objects.filter(
+            # Entries of other kinds carry the version, too, and changed nothing of the model.
+            OF_THE_MODEL | Q(object_kind__in=kinds_of_the_model()),
             system_id__in={plan.system.public_id for plan in moved},
             model_version__gt=min(plan.model_version for plan in moved),
             action__in=list(EDITS),
-            # Entries of other kinds carry the version, too, and changed nothing of the model.
-            object_kind__in=kinds_of_the_model(),
         ).order_by("id")
     )
     return {

@@ -17,6 +17,7 @@ PARTS: dict[str, Part] = {
         django.WEB,
         django.WORKER,
         django.CONTROL,
+        django.IMPORTS,
         django.BEAT,
         django.COORDINATOR,
         *fleet.AGENTS,

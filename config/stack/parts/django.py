@@ -56,12 +56,23 @@ def _control_command(site: Site) -> Command:
     return _celery_worker(site, "control", "--queues", "control", "--pool", "solo")
 
 
+def _imports_command(site: Site) -> Command:
+    # Threads: an import waits for the database most of its time, and a ping is answered meanwhile.
+    return _celery_worker(
+        site, "imports", "--queues", "imports", "--pool", "threads", "--concurrency", "2"
+    )
+
+
 def _worker_ready(site: Site) -> str | None:
     return _answers_ping(site, "worker")
 
 
 def _control_ready(site: Site) -> str | None:
     return _answers_ping(site, "control")
+
+
+def _imports_ready(site: Site) -> str | None:
+    return _answers_ping(site, "imports")
 
 
 def _answers_ping(site: Site, part: str) -> str | None:
@@ -136,6 +147,17 @@ CONTROL = Part(
     needs=("postgres", "valkey"),
     command=_control_command,
     ready=_control_ready,
+    stop=((signal.SIGTERM, 4.0), (signal.SIGQUIT, 4.0)),
+    start_timeout_s=90.0,
+    advice=_ADVICE,
+)
+# A third one: an import lasts a minute, and neither runs nor their upkeep may wait for it.
+IMPORTS = Part(
+    name="imports",
+    layer=Layer.OWN,
+    needs=("postgres", "valkey"),
+    command=_imports_command,
+    ready=_imports_ready,
     stop=((signal.SIGTERM, 4.0), (signal.SIGQUIT, 4.0)),
     start_timeout_s=90.0,
     advice=_ADVICE,

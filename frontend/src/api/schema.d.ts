@@ -4823,14 +4823,12 @@ export interface components {
         /** @description What a broker has said of the running attempt, and when. */
         ActionAnswer: {
             readonly broker: string;
-            readonly phase: components["schemas"]["ActionAnswerPhaseEnum"];
+            readonly phase: components["schemas"]["PhaseEnum"];
             /** Format: date-time */
             readonly at: string;
             /** @description Why a person decided so at the broker's agent; empty: nobody. */
             readonly by_hand: string;
         };
-        /** @enum {string} */
-        ActionAnswerPhaseEnum: "ready" | "refused" | "switched" | "released";
         /** @description What the caller may decide for an action now, and the consequences. */
         ActionDecision: {
             readonly outcome: components["schemas"]["OutcomeEnum"];
@@ -10250,6 +10248,14 @@ export interface components {
             /** @description How many of them are in a suggestion. */
             grouped: number;
         };
+        /**
+         * @description - `ready`: Prepared; it waits for the outcome.
+         *     - `refused`: It cannot prepare; `detail` says why.
+         *     - `switched`: It has carried the commit out.
+         *     - `released`: It has carried the abort out.
+         * @enum {string}
+         */
+        PhaseEnum: "ready" | "refused" | "switched" | "released";
         /** @description A placement without each broker's part. */
         Placement: {
             /** Format: uuid */

@@ -30,6 +30,7 @@ const ACTIONS: Record<string, string> = {
   fire: "started a recomputation",
   fix_address: "fixed the address",
   go_stale: "found it stale",
+  import: "carried out",
   lapse: "asked for a new review",
   lose: "ended an approval, or counted lost messages",
   move: "moved",

@@ -22,12 +22,16 @@ EVERYBODY = frozenset(Role)
 EDITORS = frozenset({Role.EDITOR})
 ADMINS = frozenset({Role.ADMIN})
 OPERATORS = frozenset({Role.OPERATOR})
-MODEL = {"systems", "calibration-settings", "mapping-settings", *(kind.path for kind in KINDS)}
+MODEL = {
+    *("systems", "calibration-settings", "mapping-settings", "interest-imports"),
+    *(kind.path for kind in KINDS),
+}
 READ_ONLY = {
     "audit",
     "calibration-state",
     "computations",
     "flow-status",
+    "interests",
     "mappable",
     "mapping-methods",
     "model-state",

@@ -10,20 +10,21 @@ from django.apps import apps
 from apps.audit.models import AuditEntry
 from apps.audit.services import record
 from apps.calibration.services import settings_for, settings_update
-from apps.plans.selectors.staleness import moved_because
+from apps.plans.selectors.staleness import has_moved, moved_because
 from apps.policies.services import policy_for, policy_update
 from apps.recomputation.models import Schedule, Trigger
 from apps.runs.selectors import computations
 from apps.systems.selectors import SYSTEM, entity_models, kinds_of_the_model
 from apps.systems.services import entity_update, one_edit, system_update
 from apps.topology.models import Broker
+from tests.factories.interest_imports import carry_out, table
 from tests.factories.plans import edit_model
 
 pytestmark = pytest.mark.django_db
 APPS = Path(__file__).resolve().parents[3] / "apps"
 OTHERS = (
-    *("agent", "calibration_settings", "execution", "fit", "mapping_settings"),
-    *("overlay_evaluation", "plan", "policy"),
+    *("agent", "calibration_settings", "execution", "fit", "interest_import"),
+    *("mapping_settings", "overlay_evaluation", "plan", "policy"),
     *("run", "schedule", "session", "study", "token", "trigger", "user"),
 )
 """What the audit record has entries of beside the model."""
@@ -78,6 +79,19 @@ def test_what_is_not_of_the_model_is_never_blamed(plan, harbour, ines, kind, act
     )
     assert "ines changed topic tides" in sentence(plan)
     assert "innocent" not in sentence(plan)
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.django_db(transaction=True)
+def test_an_import_of_interests_is_named(plan, harbour, api, dry_run) -> None:
+    topic = harbour.system.topic_set.first().name
+    more = {"create_missing": "subscribers", "dry_run": str(dry_run).lower()}
+    carry_out(api, harbour.system, "add", table([("u", topic)]), **more)
+    if dry_run:
+        plan.system.refresh_from_db()
+        assert not has_moved(plan)
+    else:
+        assert "admin carried out interest import I-1" in sentence(plan)
 
 
 def test_settings_and_policies_are_not_blamed(plan, harbour, ines) -> None:

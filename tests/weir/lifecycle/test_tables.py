@@ -14,6 +14,7 @@ from weir.lifecycle.adaptations import DECISIONS, DecisionCommand, DecisionState
 from weir.lifecycle.executions import ACTIVE, EXECUTIONS, ExecutionCommand, ExecutionState
 from weir.lifecycle.firings import FIRINGS, FiringCommand, FiringState
 from weir.lifecycle.fits import FITS, FitCommand, FitState
+from weir.lifecycle.imports import IMPORTS, ImportCommand, ImportState
 from weir.lifecycle.plans import PLANS, UNSETTLED, PlanCommand, PlanState
 from weir.lifecycle.runs import RUNS, RunCommand, RunState
 from weir.lifecycle.steps import (
@@ -37,6 +38,7 @@ TABLES = [
     (RUNS, RunState, RunCommand),
     (FIRINGS, FiringState, FiringCommand),
     (FITS, FitState, FitCommand),
+    (IMPORTS, ImportState, ImportCommand),
     (DECISIONS, DecisionState, DecisionCommand),
     (SUGGESTIONS, SuggestionState, SuggestionCommand),
 ]
