@@ -92,16 +92,16 @@ def latest(rest: Api, system: str) -> Any:
 def expect_figures(within: Locator, row: Any) -> None:
     """Every number of the outcome is the one of the API."""
     labels = (
-        ("Would be added", "Would be removed", "Would stay", "Repeated", "Subscribers to change")
+        ("Would be added", "Would be removed", "Would stay", "Repeated", "Subscribers")
         if row["dry_run"]
-        else ("Added", "Removed", "Unchanged", "Repeated", "Subscribers changed")
+        else ("Added", "Removed", "Unchanged", "Repeated", "Subscribers")
     )
     fields = ("added", "removed", "unchanged", "repeated", "subscribers_changed")
     for label, field in zip(labels, fields, strict=True):
         figure = within.locator(".fig").filter(has_text=label)
         expect(figure.locator("dd").first).to_have_text(f"{row[field]:,}")
     expect(within.locator(".figs")).to_contain_text(f"of {row['lines']:,} lines")
-    expect(within.locator(".figs")).to_contain_text(f"and {row['subscribers_created']:,} created")
+    expect(within.locator(".figs")).to_contain_text(f"and {row['subscribers_created']:,} new")
 
 
 def test_a_file_is_refused_corrected_checked_imported_and_taken_back(

@@ -46,7 +46,8 @@ export function Progress({
         aria-valuenow={share === null ? undefined : Math.floor(share * 100)}
         aria-valuetext={[what, counted].filter(Boolean).join(": ")}
       >
-        <i style={{ width: `${(share ?? 0) * 100}%` }} />
+        {/* The next step begins at nothing; the bar does not run back. */}
+        <i key={what} style={{ width: `${(share ?? 0) * 100}%` }} />
       </div>
     </div>
   );
@@ -90,7 +91,8 @@ function Counts({ row }: { row: InterestImport }) {
         {
           label: would ? "Would stay" : "Unchanged",
           value: fixed(row.unchanged),
-          note: "are as listed already",
+          note: "as listed",
+          title: "Interests that are as listed already",
         },
         {
           label: "Repeated",
@@ -99,9 +101,12 @@ function Counts({ row }: { row: InterestImport }) {
           title: "Lines that list what a line before them lists; they count once",
         },
         {
-          label: would ? "Subscribers to change" : "Subscribers changed",
+          label: "Subscribers",
           value: fixed(row.subscribers_changed),
-          note: `and ${fixed(row.subscribers_created)} created`,
+          note: `and ${fixed(row.subscribers_created)} new`,
+          title: would
+            ? "Subscribers whose interests would change, and new ones"
+            : "Subscribers whose interests have changed, and new ones",
         },
       ]}
     />
@@ -147,7 +152,7 @@ function WrongLines({ row }: { row: InterestImport }) {
         </span>
       </div>
       <Scroll label="Errors by line" maxHeight={HEIGHT}>
-        <table className="diff" aria-label="Errors by line">
+        <table className="diff wronglines" aria-label="Errors by line">
           <thead>
             <tr>
               <th scope="col">Line</th>

@@ -118,7 +118,7 @@ function ImportView({
           </div>
         </Panel>
         <Panel title="What was asked for">
-          <p className="text">{MODES[row.mode].about}</p>
+          <p className="lead">{MODES[row.mode].about}</p>
           <dl className="kv kvcols">
             <div>
               <dt>Changes</dt>

@@ -118,9 +118,9 @@ describe("the import of interests", () => {
     expect(figures()).toEqual([
       "Would be added1,234interests",
       "Would be removed0interests",
-      "Would stay1,260are as listed already",
+      "Would stay1,260as listed",
       "Repeated6of 2,500 lines",
-      "Subscribers to change17and 2 created",
+      "Subscribers17and 2 new",
     ]);
     now = row();
     await press("Import now");
