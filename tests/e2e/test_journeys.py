@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.api import Api, ended
-from tests.e2e.browsing import pick, sign_in
+from tests.e2e.browsing import inaccessible, pick, sign_in
 from tests.e2e.fleet import Fleet
 from tests.suites import effort
 
@@ -165,12 +164,7 @@ def test_pages_are_accessible_and_pictured(
         for width in widths:
             page.set_viewport_size({"width": width, "height": 900})
             page.screenshot(path=PICTURES / f"{name}-{scheme}-{width}.png", full_page=True)
-            broken_rules = Axe().run(page).response["violations"]
-            serious = {
-                v["id"]: [node["html"] for node in v["nodes"]]
-                for v in broken_rules
-                if v["impact"] in ("serious", "critical")
-            }
+            serious = inaccessible(page)
             if serious:
                 violations[name, width] = serious
     context.close()

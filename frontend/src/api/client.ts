@@ -28,9 +28,11 @@ export function onSignedOut(listener: () => void): () => void {
   return () => signedOutListeners.delete(listener);
 }
 
+const ACCEPTED = "application/json, application/problem+json";
+
 const guard: Middleware = {
   onRequest({ request }) {
-    request.headers.set("Accept", "application/json, application/problem+json");
+    request.headers.set("Accept", ACCEPTED);
     if (!["GET", "HEAD"].includes(request.method)) request.headers.set("X-CSRFToken", csrfToken);
     return request;
   },
@@ -47,6 +49,51 @@ export const client = createClient<paths>({
   fetch: (request) => globalThis.fetch(request),
 });
 client.use(guard);
+
+/** Send a file with news of how much of it has gone: fetch has none. A break-off by `signal` rejects
+ * with an AbortError. */
+export function upload<Data>(
+  address: string,
+  file: Blob,
+  {
+    headers,
+    onSent,
+    signal,
+  }: { headers: Record<string, string>; onSent: (bytes: number) => void; signal: AbortSignal },
+): Promise<Data> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", address);
+    const all = { Accept: ACCEPTED, "X-CSRFToken": csrfToken, ...headers };
+    for (const [name, value] of Object.entries(all)) request.setRequestHeader(name, value);
+    request.upload.onprogress = (event) => onSent(event.loaded);
+    request.upload.onload = () => onSent(file.size);
+    request.onload = () => {
+      if (request.status === 401) signedOutListeners.forEach((listener) => listener());
+      const body = readJson(request.responseText);
+      if (request.status < 300) resolve(body as Data);
+      else reject(new ProblemError(problemFrom(request.status, body)));
+    };
+    // As fetch does.
+    request.onerror = () => reject(new TypeError("The request failed."));
+    request.onabort = () => reject(new DOMException("The upload was broken off.", "AbortError"));
+    if (signal.aborted) {
+      reject(new DOMException("The upload was broken off.", "AbortError"));
+      return;
+    }
+    signal.addEventListener("abort", () => request.abort(), { once: true });
+    request.send(file);
+  });
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // A page of a server in between is no problem document.
+    return null;
+  }
+}
 
 type Answer<Data> = { data?: Data; error?: unknown; response: Response };
 

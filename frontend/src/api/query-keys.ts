@@ -17,6 +17,12 @@ export const keys = {
     whole: (kind: CatalogKind, query: ListQuery) => ["catalog", kind, "whole", query] as const,
     one: (kind: CatalogKind, id: string) => ["catalog", kind, "one", id] as const,
   },
+  /** Imports of many interests at once. */
+  interestImports: {
+    all: ["interest-imports"] as const,
+    list: (query: ListQuery | object) => ["interest-imports", "list", query] as const,
+    one: (id: string) => ["interest-imports", "one", id] as const,
+  },
   processes: ["processes"] as const,
   runs: {
     all: ["runs"] as const,

@@ -2,6 +2,8 @@ import {
   amountScale,
   axisText,
   axisTicks,
+  dataScale,
+  dataText,
   delayScale,
   delayText,
   durationText,
@@ -100,6 +102,21 @@ describe("numbers on the screen", () => {
     const scale = delayScale([0.00004, 0.0151, null]);
     expect([0.00004, 0.0151, null].map(scale.text)).toEqual(["0.04", "15.10", "\u2013"]);
     expect(delayScale([]).unit).toBe("ms");
+  });
+
+  it("shows data in the unit that its size has, what stands together in one", () => {
+    expect([0, 1, 812, 1023].map(dataText)).toEqual([
+      "0 bytes",
+      "1 byte",
+      "812 bytes",
+      "1,023 bytes",
+    ]);
+    expect(dataText(1024)).toBe("1.0 KiB");
+    expect(dataText(128 * 2 ** 20)).toBe("128.0 MiB");
+    expect(dataText(5 * 2 ** 40)).toBe("5,120.0 GiB");
+    const scale = dataScale(96 * 2 ** 20);
+    expect(scale.text(4 * 2 ** 10)).toBe("0.0");
+    expect(`${scale.text(2 ** 22)} ${scale.unit}`).toBe("4.0 MiB");
   });
 
   it("places axis ticks on round numbers", () => {

@@ -153,6 +153,24 @@ export function delayText(seconds: Maybe): { text: string; unit: string } {
   return { text: scale.text(seconds), unit: scale.unit };
 }
 
+const BYTE_UNITS = ["bytes", "KiB", "MiB", "GiB"] as const;
+
+/** The unit of data that stands together, by the largest of it: "4.0 of 96.0 MiB". */
+export function dataScale(largest: number) {
+  const power = largest < 1 ? 0 : Math.min(3, Math.floor(Math.log2(largest) / 10));
+  const unit = BYTE_UNITS[power] ?? "bytes";
+  return {
+    unit,
+    text: (bytes: Maybe) => fixed(known(bytes) ? bytes / 1024 ** power : bytes, power && 1),
+  };
+}
+
+/** One amount of data with its unit: "812 bytes", "1.5 MiB". */
+export function dataText(bytes: number): string {
+  const scale = dataScale(bytes);
+  return `${scale.text(bytes)} ${bytes === 1 ? "byte" : scale.unit}`;
+}
+
 export function countText(n: number, one: string, many = `${one}s`): string {
   return `${fixed(n)} ${n === 1 ? one : many}`;
 }

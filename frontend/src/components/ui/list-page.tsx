@@ -94,7 +94,7 @@ export function ListPage<Row extends { id: string }, Key extends QueryKey>({
   sortable?: boolean;
   newestFirst?: boolean;
   /** What belongs here, said while there is none; a choice says it of each of its lists. */
-  empty?: string;
+  empty?: React.ReactNode;
   /** What makes the next. */
   command?: React.ReactNode;
   /** What the system must allow for that. */

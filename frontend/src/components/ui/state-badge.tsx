@@ -14,6 +14,7 @@ const STATES: Record<string, Look> = {
   infeasible: { tone: "warn", icon: "alert", word: "Infeasible" },
   failed: { tone: "bad", icon: "x", word: "Failed" },
   cancelled: { tone: "idle", icon: "ban", word: "Cancelled" },
+  refused: { tone: "warn", icon: "alert", word: "Refused" },
   solved: { tone: "good", icon: "solved", word: "Solved" },
   optimal: { tone: "good", icon: "solved", word: "Optimal" },
   not_converged: { tone: "warn", icon: "alert", word: "Not converged" },

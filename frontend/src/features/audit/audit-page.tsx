@@ -26,6 +26,9 @@ function addressOf(entry: AuditEntry): string | null {
   if (entry.object_kind === "system") return to.system(entry.object_id);
   if (entry.object_kind === "run") return to.run(entry.object_id);
   if (entry.object_kind === "plan") return to.plan(entry.object_id);
+  if (entry.object_kind === "interest_import" && entry.system) {
+    return to.interestImport(entry.system, entry.object_id);
+  }
   return kind && entry.system ? to.object(entry.system, kind, entry.object_id) : null;
 }
 

@@ -1,6 +1,7 @@
 /** What consumers are worth, what is promised, and what carries it. */
 import { changed, choice, count, nameColumn, reference, seconds, size, words } from "./cells";
 import { atBroker, description, name, options, pinned, topic } from "./descriptor-fields";
+import { InterestsPanel } from "./interests/interests-panel";
 import type { Descriptor } from "./spec";
 
 const QUANTITIES = {
@@ -147,5 +148,6 @@ export const WORTH = {
       words("description", "Description", { faint: true }),
       changed,
     ],
+    Above: InterestsPanel,
   },
 } satisfies Record<string, Descriptor>;

@@ -1,7 +1,8 @@
 /** Import objects by name from a CSV: what would change is shown before it does. */
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useId, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 
+import { FileDrop } from "./file-drop";
 import { ImportPreview, ImportRefusal } from "./import-result";
 
 import {
@@ -103,9 +104,7 @@ function ImportForm({
   const many = inText(KINDS[kind].many);
   const missing = MISSING[kind];
   const { source, text, file, paste, choose } = useSource();
-  const fileId = useId();
   const [create, setCreate] = useState(false);
-  const [over, setOver] = useState(false);
   const [reason, setReason] = useState("");
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);
@@ -170,37 +169,7 @@ function ImportForm({
         </a>
         , which also shows the columns.
       </p>
-      <div
-        className={over ? "dropzone over" : "dropzone"}
-        onDragOver={(event) => {
-          event.preventDefault();
-          setOver(true);
-        }}
-        onDragLeave={() => setOver(false)}
-        onDrop={(event) => {
-          event.preventDefault();
-          setOver(false);
-          take(event.dataTransfer.files[0]);
-        }}
-      >
-        <div className="filepick">
-          <input
-            id={fileId}
-            className="vh"
-            type="file"
-            accept=".csv,.tsv,.txt,text/csv,text/plain"
-            data-autofocus
-            onClick={(event) => {
-              // The same file, saved again, can be chosen again.
-              event.currentTarget.value = "";
-            }}
-            onChange={(event) => take(event.target.files?.[0])}
-          />
-          <label htmlFor={fileId} className="btn sm">
-            Choose CSV file
-          </label>
-          <span className="muted">{file ? `${file} is read.` : "or drop it here."}</span>
-        </div>
+      <FileDrop state={file && `${file} is read.`} onFile={take}>
         <TextArea
           label="Or paste the table"
           required={false}
@@ -211,7 +180,7 @@ function ImportForm({
             paste(next);
           }}
         />
-      </div>
+      </FileDrop>
       {missing ? (
         <CheckField
           label={`Create ${missing.words} that are not there`}

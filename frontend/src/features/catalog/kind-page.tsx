@@ -102,6 +102,7 @@ function KindList({ system, kind }: { system: string; kind: CatalogKind }) {
         />
       ) : null}
       <div className="main">
+        {descriptor.Above ? <descriptor.Above system={system} /> : null}
         <ListPanel
           title={title}
           query={list}

@@ -1,6 +1,8 @@
 /** The objects of a system's model: their lists, their forms, the editor of utility functions. */
 import { lazy } from "react";
 
+import "./interests/interests.css";
+
 import { catalogList } from "@/api/catalog";
 import { keys } from "@/api/query-keys";
 import { addressesOf, KIND_NAMES, KINDS, to } from "@/lib/kinds";
@@ -43,19 +45,36 @@ export const manifest: Manifest = {
       path: "systems/:systemId/utility-functions/:id/edit",
       Component: lazy(() => import("./editor/utility-editor-page")),
     },
+    {
+      path: "systems/:systemId/subscribers/imports",
+      Component: lazy(() => import("./interests/interest-imports-page")),
+    },
+    {
+      path: "systems/:systemId/subscribers/imports/:id",
+      Component: lazy(() => import("./interests/interest-import-page")),
+    },
     { path: "systems/:systemId/:kind", Component: lazy(() => import("./kind-page")) },
     { path: "systems/:systemId/:kind/new", Component: lazy(() => import("./new-object-page")) },
     { path: "systems/:systemId/:kind/:id", Component: lazy(() => import("./object-page")) },
   ],
   places,
-  actions: KIND_NAMES.map((kind, index) => ({
-    group: "system" as const,
-    order: 100 + index,
-    label: KINDS[kind].many,
-    icon: "rss" as const,
-    address: (system: string) => to.kind(system, kind),
-    // A place of that name is there already.
-  })).filter(({ label }) => places.every((place) => place.label !== label)),
+  actions: [
+    ...KIND_NAMES.map((kind, index) => ({
+      group: "system" as const,
+      order: 100 + index,
+      label: KINDS[kind].many,
+      icon: "rss" as const,
+      address: (system: string) => to.kind(system, kind),
+      // A place of that name is there already.
+    })).filter(({ label }) => places.every((place) => place.label !== label)),
+    {
+      group: "system",
+      order: 120,
+      label: "Imports of interests",
+      icon: "upload",
+      address: to.interestImports,
+    },
+  ],
   finders: [
     {
       group: "Found",
@@ -80,6 +99,8 @@ export const manifest: Manifest = {
     },
   ],
   news: {
+    // Up to twice a second while one goes on.
+    interest_import: () => ({ paced: [keys.interestImports.all] }),
     // `only`: the one kind of object that the edit touched, where nothing else follows from it. An
     // execution that moves links rewires the overlay with every action, and nothing else.
     system: ({ only }: { only?: string }) => ({

@@ -1,4 +1,6 @@
 /** What a kind of object looks like in a form: drafts are text, bodies are what the API takes. */
+import type { ComponentType } from "react";
+
 import type { CatalogKind, CatalogObject } from "@/api/catalog";
 import type { Column } from "@/components/ui/data-table";
 import type { Option } from "@/components/ui/fields";
@@ -34,6 +36,8 @@ export type Descriptor = {
   columns: readonly Column<LooseRow>[];
   filters?: readonly { name: string; label: string; options: readonly Option[] }[];
   ordering?: string;
+  /** What stands above the list. */
+  Above?: ComponentType<{ system: string }>;
   related?: readonly { kind: CatalogKind; by: string; title: string }[];
 };
 

@@ -43,6 +43,11 @@ export function CannotMap({ system, mappable }: { system: string; mappable: Mapp
           <Link to={to.kind(system, kind)}>{KINDS[kind].many.toLowerCase()}</Link>
         </Fragment>
       ))}
+      {mappable.interests === 0 ? (
+        <>
+          , or <Link to={to.importInterests(system)}>import interests</Link>
+        </>
+      ) : null}
       .
     </Note>
   );

@@ -7,7 +7,7 @@ import { InForceBesideNewest } from "./in-force-panel";
 import { MapDialog } from "./map-dialog";
 import { MappableStrip } from "./mappable";
 
-import { mappingsQuery, type Mapping } from "@/api/mappings";
+import { mappingsQuery, useMappable, type Mapping } from "@/api/mappings";
 import { useSystem } from "@/api/systems";
 import { ActiveRuns, useRequestDialog } from "@/components/ui/request-dialog";
 import { Command } from "@/components/ui/command";
@@ -15,6 +15,7 @@ import type { Column } from "@/components/ui/data-table";
 import { ListPage } from "@/components/ui/list-page";
 import { createdColumn } from "@/components/ui/list-panel";
 import { StateBadge } from "@/components/ui/state-badge";
+import { to } from "@/lib/kinds";
 import { fixed, percentText, rateText, relativeChange, UNKNOWN } from "@/lib/numbers";
 import { methodWord } from "@/lib/words";
 
@@ -100,6 +101,23 @@ const columnsOf = (system: string): Column<Mapping>[] => [
   createdColumn("Found"),
 ];
 
+function NoMapping({ system }: { system: string }) {
+  const mappable = useMappable(system).data;
+  return (
+    <>
+      A mapping gives every flow that somebody wants a stream, and every stream a group, so that
+      users receive little that they do not want. This system has none yet.
+      {mappable?.interests === 0 ? (
+        <>
+          {" "}
+          No subscriber wants a topic yet:{" "}
+          <Link to={to.importInterests(system)}>import interests</Link> from a file.
+        </>
+      ) : null}
+    </>
+  );
+}
+
 export default function MappingsPage() {
   const { systemId = "" } = useParams();
   const system = useSystem(systemId).data;
@@ -114,7 +132,7 @@ export default function MappingsPage() {
       search="Method or note"
       columns={columnsOf(systemId)}
       newestFirst
-      empty="A mapping gives every flow that somebody wants a stream, and every stream a group, so that users receive little that they do not want. This system has none yet."
+      empty={<NoMapping system={systemId} />}
       command={
         <Command primary icon="grid" onClick={() => ask(true)}>
           Map flows

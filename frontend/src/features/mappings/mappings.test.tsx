@@ -125,7 +125,11 @@ describe("the mappings of a system", () => {
     const { user } = open("?ask=1");
     const dialog = within(await screen.findByRole("dialog", { name: "Map flows" }));
     expect(await dialog.findByText(/No stream has the number 5/)).toHaveTextContent(
-      "Go to topics, subscribers, streams or groups.",
+      "Go to topics, subscribers, streams or groups, or import interests.",
+    );
+    expect(dialog.getByRole("link", { name: "import interests" })).toHaveAttribute(
+      "href",
+      `/systems/${SYSTEM}/subscribers?import=interests`,
     );
     expect(dialog.getByRole("link", { name: "streams" })).toHaveAttribute(
       "href",
@@ -137,6 +141,9 @@ describe("the mappings of a system", () => {
     await user.keyboard("{Escape}");
     expect(await screen.findByText(/This system has none yet/)).toBeInTheDocument();
     expect(screen.getByText("nobody wants anything")).toBeInTheDocument();
+    // Where there would be maps, too.
+    const list = within(screen.getByRole("region", { name: "Mappings" }));
+    expect(list.getByRole("link", { name: "import interests" })).toBeInTheDocument();
   });
 
   it("show what fails beside what does not", async () => {
