@@ -4,18 +4,25 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
+from django.db import connections
 from django.test import Client
 
+from apps.accounts.domain.roles import Role
+from apps.accounts.services import token_create
+from apps.catalog.services.import_execute import import_execute
 from apps.executions.api import messages
 from apps.executions.services.pool import pool_close
 from apps.runs.services import progress_token
 from apps.telemetry.services import agent_enrol
 from config import request_guard
 from config.asgi import application
+from tests.factories import make_user
 from tests.factories.fleet import make_harbour
+from tests.factories.interest_imports import address, make_catalog, table
 from tests.factories.kinds import make_world
 from tests.factories.runs import claim, make_run
 
@@ -115,6 +122,51 @@ def test_a_body_is_refused_while_it_comes(
         headers = {**headers, "Content-Length": str(4 * request_guard.LARGEST_BYTES)}
     problem(ask("POST", path, content=body, headers=headers), 413, "too_large")
     assert body.taken <= (0 if declared else most + 2 * len(CHUNK))
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_an_import_of_interests_is_refused_beyond_a_limit_of_its_own(
+    settings: Any, declared: bool
+) -> None:
+    settings.WEIR_LARGEST_IMPORT_BYTES = most = 40 * request_guard.KIB**2
+    body = Body(2 * most // len(CHUNK))
+    headers = {"Authorization": "Bearer weir_x"}
+    if declared:
+        headers["Content-Length"] = str(2 * most)
+    problem(ask("POST", request_guard.IMPORT_PATH, content=body, headers=headers), 413, "too_large")
+    assert body.taken <= (0 if declared else most + 2 * len(CHUNK))
+    assert declared or body.taken > request_guard.LARGEST_BYTES
+
+
+def test_an_import_above_the_limit_of_other_bodies_comes_in_and_goes_out() -> None:
+    """The whole way through the server: a body of 33 MiB, and the export as a stream."""
+    try:
+        system = make_catalog({}, ["x"])
+        _, secret = token_create(
+            owner=make_user("ines", Role.EDITOR), name="t", roles=[Role.EDITOR.value]
+        )
+        headers = {"Authorization": f"Bearer {secret}"}
+        names = [f"{k:03d}{'n' * 197}" for k in range(900)]
+        raw = table((name, "x") for _ in range(190) for name in names)
+        assert len(raw) > request_guard.LARGEST_BYTES
+        sent = ask(
+            "POST",
+            address(system, "add", create_missing="subscribers"),
+            content=raw,
+            headers={**headers, "Content-Type": "text/csv"},
+        )
+        assert sent.status_code == 202, sent.text
+        assert sent.json()["size_bytes"] == len(raw)
+        import_execute(public_id=UUID(sent.json()["id"]))
+        row = ask("GET", sent.headers["location"], headers=headers).json()
+        assert (row["state"], row["added"]) == ("succeeded", 900)
+        assert row["repeated"] == 189 * 900
+        where = f"/api/v1/interests/export?system={system.public_id}"
+        answer = ask("GET", where, headers=headers)
+        assert answer.content == table((name, "x") for name in names)
+    finally:
+        for executor in application.inner.executors:  # type: ignore[attr-defined]
+            executor.submit(connections.close_all).result()
 
 
 def test_a_machine_that_is_known_sends_no_more_than_its_view_takes() -> None:

@@ -251,8 +251,9 @@ class InterestImportViewSet(
         query.is_valid(raise_exception=True)
         body: Any = request.data
         if not isinstance(body, PackedBody):
-            # The framework reads no body of length 0.
-            raise serializers.ValidationError("The file is empty; send a CSV or JSON.")
+            # The framework reads no body whose length is 0 or was not sent.
+            message = "The file is empty; send a CSV or JSON, and its `Content-Length`."
+            raise serializers.ValidationError(message)
         if body.media_type == PackedCsv.media_type and body.line_ends > MOST_LINES + 1:
             message = f"One import takes {MOST_LINES:,} lines; these are {body.line_ends:,}. "
             raise ApplicationError.of_field("rows", message + "Split them.")
