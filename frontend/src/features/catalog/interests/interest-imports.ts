@@ -90,17 +90,17 @@ export function faultOf(file: File | null): string {
 
 export async function interestsUpload(
   { file, mode, create, reason }: ImportDraft & { file: File },
-  asked: { system: string; dry_run: boolean; key: string },
+  given: { system: string; dry_run: boolean; key: string },
   news: { onSent: (bytes: number) => void; signal: AbortSignal },
 ): Promise<InterestImport> {
   const query = new URLSearchParams({
-    system: asked.system,
+    system: given.system,
     mode,
-    dry_run: String(asked.dry_run),
+    dry_run: String(given.dry_run),
     ...(create && mode !== "remove" ? { create_missing: "subscribers" } : {}),
     ...(reason.trim() ? { reason: reason.trim() } : {}),
   });
-  const headers = { "Content-Type": "text/csv", "Idempotency-Key": asked.key };
+  const headers = { "Content-Type": "text/csv", "Idempotency-Key": given.key };
   return await upload(`/api/v1/interest-imports?${query.toString()}`, file, { headers, ...news });
 }
 
