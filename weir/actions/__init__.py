@@ -12,7 +12,14 @@ from weir.actions._map_moves import called
 from weir.actions._protocol import ActionKind, Edge, ProtocolName
 from weir.actions._registry import kind_of, kinds
 from weir.actions._replay import InForce, replay
-from weir.actions._targets import SettingKey, edge, setting_key, target_key, target_of
+from weir.actions._targets import (
+    SettingKey,
+    edge,
+    same_value,
+    setting_key,
+    target_key,
+    target_of,
+)
 from weir.model.plan import Step
 
 if TYPE_CHECKING:
@@ -39,6 +46,7 @@ __all__ = [
     "protocol",
     "replay",
     "roles",
+    "same_value",
     "setting_key",
     "target_key",
     "target_of",

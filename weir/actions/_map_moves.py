@@ -5,9 +5,10 @@ Weir keeps the map itself, so no broker takes part in such a move.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from weir.actions._targets import check_different, check_members, check_name, check_target
+from weir.actions._targets import check_different, check_members, check_name, check_target, swapped
 
 if TYPE_CHECKING:
     from weir.model.plan import Action
@@ -28,6 +29,27 @@ def move_title(action: Action, moved: str, *, within: str) -> str:
     if not before:
         return f"Put {moved} into {called(within, after)}"
     return f"Move {moved} from {called(within, before)} to {after}"
+
+
+_OPPOSITES = (
+    ("Saves receivers", "Costs receivers"),
+    ("can receive it from then on", "can receive it no longer"),
+    ("Nobody wants it any more.", "It comes back, though nobody wanted it."),
+)
+"""What an effect says of a move, and of the move back."""
+
+
+def moved_back(action: Action) -> Action:
+    """Return the inverse of a move, with the opposite effect; applied twice, the action itself."""
+    effect = action.effect
+    for one, other in _OPPOSITES:
+        if one in effect:
+            effect = effect.replace(one, other)
+        elif other in effect:
+            effect = effect.replace(other, one)
+    if effect == action.effect:
+        return swapped(action)
+    return replace(action, before=action.after, after=action.before, effect=effect)
 
 
 def check_move(action: Action, what: str, *, within: str) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weir.actions._map_moves import called, check_move, move_title
-from weir.actions._targets import swapped
+from weir.actions._map_moves import called, check_move, move_title, moved_back
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -51,7 +50,7 @@ def undo_title(action: Action) -> str:
 
 def inverse(action: Action) -> Action:
     """Return the action that moves the stream back."""
-    return swapped(action)
+    return moved_back(action)
 
 
 def validate(action: Action) -> None:

@@ -58,6 +58,13 @@ class Move:
     """By how much the cost falls at its place in the order, work per second; negative: it rises."""
 
 
+def moves_between(former: FormerMap, target: FlowMap) -> tuple[int, int]:
+    """Return how many flows, and how many streams, move between two maps."""
+    flows = np.count_nonzero(former.stream_of != target.stream_of)
+    streams = (target.group_of != NOWHERE) & (former.group_of != target.group_of)
+    return int(flows), int(np.count_nonzero(streams))
+
+
 def migration(
     problem: MappingProblem, former: FormerMap | None, target: FlowMap
 ) -> tuple[Move, ...]:

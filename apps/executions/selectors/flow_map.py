@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from apps.catalog.models import Stream, Topic
 from apps.systems.models import Entity, System
-from weir.actions import SettingKey, target_key
+from weir.actions import InForce, SettingKey, same_value, setting_key, target_key
 from weir.actions.move_flow import KIND as FLOW
 from weir.actions.move_stream import KIND as STREAM
 from weir.model.plan import Action, Step, Value
@@ -32,6 +32,25 @@ def without_moves(steps: Sequence[Step]) -> tuple[Step, ...]:
         Step(actions=tuple(action for action in step.actions if not changes_map(action)))
         for step in steps
     )
+
+
+def without_changed_moves(
+    found: InForce, steps: Sequence[Step]
+) -> tuple[tuple[Step, ...], list[str]]:
+    """Return the steps without moves of what somebody has moved since, and the names of those."""
+    left: list[str] = []
+    kept: list[Step] = []
+    for step in steps:
+        actions = []
+        for action in step.actions:
+            present = found.settings.get(setting_key(action))
+            if changes_map(action) and not same_value(present, action.before):
+                left.append(action.target[MEMBERS[action.kind][0]])
+            else:
+                actions.append(action)
+        if actions:
+            kept.append(Step(actions=tuple(actions)))
+    return tuple(kept), left
 
 
 def names_moved(actions: Iterable[Action]) -> dict[str, set[str]]:

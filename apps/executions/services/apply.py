@@ -75,13 +75,19 @@ class Applier:
         """Somebody was removed, so that others may wait for nobody any more."""
         self._settings = Settings(self.execution.system)
         self._map = MapMoves(self.execution)
+        self._left: dict[int, str] = {}
+        """Moves to take back of which nothing is left to take back, with the reason."""
         self._actions: dict[int, ExecutionAction] = {}
         self._steps: dict[int, ExecutionStep] = {}
 
     def apply(self, decision: Decision) -> None:
         """Carry one decision out. Raises EffectRefused before anything of it was done."""
         if isinstance(decision, MoveExecution):
-            sentences = (decision.reason, self._left_out(decision.command))
+            sentences = (
+                decision.reason,
+                self._left_out(decision.command),
+                self._left_moved(decision.command),
+            )
             reason = " ".join(filter(None, sentences))
             execution_move(self.execution, decision.command, actor=None, reason=reason)
         elif isinstance(decision, AppendUndoSteps):
@@ -151,7 +157,7 @@ class Applier:
                 row.started_at = row.started_at or self.now
                 row.pause_s = None
             case CommitAction():
-                row.deadline_at, row.detail = _time(decision.deadline), ""
+                row.deadline_at, row.detail = _time(decision.deadline), self._left.get(row.pk, "")
                 row.interests = {role: list(flows) for role, flows in decision.interests.items()}
             case AdoptAction():
                 row.deadline_at = _time(decision.deadline)
@@ -165,7 +171,7 @@ class Applier:
             case BuryAction():
                 row.detail = decision.reason
             case FinishAction():
-                row.deadline_at, row.detail = None, ""
+                row.deadline_at, row.detail = None, row.detail if of_map else ""
                 row.pause_s = self._pause_s(decision.action, ReportPhase.SWITCHED)
             case SettleAction() | RetryAction():
                 row.deadline_at = None
@@ -196,13 +202,35 @@ class Applier:
             )
         return " ".join(sentences)
 
+    def _left_moved(self, command: ExecutionCommand) -> str:
+        """Say what a rollback has left where somebody moved it; empty where that is nothing."""
+        if command is not ExecutionCommand.SETTLE or self.execution.state != "rolling_back":
+            return ""
+        left = [
+            next(iter(row.target.values()))
+            for row in self.loaded.actions.values()
+            if changes_map(row.action) and row.inverts_id is not None and row.detail
+        ]
+        if not left:
+            return ""
+        first = ", ".join(left[:LISTED_NAMES])
+        more = f" and {len(left) - LISTED_NAMES:,} more" if len(left) > LISTED_NAMES else ""
+        return (
+            f"{counted(len(left), 'move was', 'moves were')} not taken back, because somebody "
+            f"has changed them since: {first}{more}."
+        )
+
     def _move(self, row: ExecutionAction, decision: CommitAction) -> None:
         """Change the map that Weir keeps; `save` writes all moves of the round together."""
-        beside = [other for other in self.loaded.actions.values() if other.step_id == row.step_id]
+        beside = (a for a in self.loaded.actions.values() if a.step_id == row.step_id)
         try:
-            self._map.move(row.action, [other.action for other in beside])
+            self._map.move(row.action, (other.action for other in beside))
         except InvalidProblem as error:
-            raise EffectRefused(decision, f"The map was changed meanwhile: {error}") from error
+            reason = f"The map was changed meanwhile: {error}"
+            if self.loaded.steps[str(row.step_id)].direction != Direction.UNDO:
+                raise EffectRefused(decision, reason) from error
+            # What somebody has moved since is theirs; it keeps nothing else from going back.
+            self._left[row.pk] = reason
 
     def _swap(self, row: ExecutionAction, decision: CommitAction) -> None:
         """Change the overlay's edges, in the transaction in which the action is committed."""

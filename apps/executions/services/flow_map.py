@@ -1,6 +1,6 @@
 """Move flows and streams in the map in force, in the transaction in which a move is committed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,7 @@ class MapMoves:
         self._places: dict[tuple[str, str], Any] = {}
         self._moved: list[_Moved] = []
 
-    def move(self, action: Action, beside: Sequence[Action]) -> None:
+    def move(self, action: Action, beside: Iterable[Action]) -> None:
         """Take one move up. `beside`: the actions of its step, which are read with it.
 
         Raises InvalidProblem where what moves, or where it goes, is not what and where the plan
@@ -84,7 +84,7 @@ class MapMoves:
         record_all([self._entry(each) for each in self._moved])
         self._moved = []
 
-    def _load(self, action: Action, beside: Sequence[Action]) -> None:
+    def _load(self, action: Action, beside: Iterable[Action]) -> None:
         """Read and lock what the step moves, in two statements a kind."""
         member = MEMBERS[action.kind][0]
         if (action.kind, action.target[member]) in self._rows:

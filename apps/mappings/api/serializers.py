@@ -268,8 +268,14 @@ class MappingOutcomeSerializer(serializers.Serializer[dict[str, Any]]):
     wanted_per_s = serializers.FloatField(
         default=None,
         allow_null=True,
-        help_text="Messages that receivers ask for, of all receivers together, msg/s; null: "
-        "mapped before this was kept.",
+        help_text="Messages that receivers get and asked for by the proposed map, of all receivers "
+        "together, msg/s; null: mapped before this was kept.",
+    )
+    former_wanted_per_s = serializers.FloatField(
+        default=None,
+        allow_null=True,
+        help_text="The same by the map that was in force; null: there was none, or mapped before "
+        "this was kept.",
     )
     compared = ComparedMapSerializer(
         many=True,

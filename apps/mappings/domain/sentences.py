@@ -38,41 +38,50 @@ def moves_counted(moves: Sequence[Move]) -> str:
     return " and ".join(counted(count, noun) for count, noun in counts if count)
 
 
-def move_effect(move: Move, subscribers: int) -> str:
-    """Return what one move does, with its price."""
+def move_effect(move: Move, first_served: int) -> str:
+    """Return what one move does, with its price. `first_served`: subscribers that receive the flow
+    by it and did not before."""
     price = f"Saves receivers {figure(move.saves)} work/s."
     if move.saves < 0:
         price = f"Costs receivers {figure(-move.saves)} work/s."
     elif move.saves == 0:
         price = "Costs receivers no more and no less."
-    if move.what == "stream":
-        return price
-    if move.after == NOWHERE:
+    if move.what == "flow" and move.after == NOWHERE:
         return f"Nobody wants it any more. {price}"
-    if move.before == NOWHERE:
-        return f"{counted(subscribers, 'subscriber')} can receive it from then on. {price}"
+    if first_served:
+        return f"{counted(first_served, 'subscriber')} can receive it from then on. {price}"
     return price
 
 
 def plan_reasons(
-    name: str, moves: Sequence[Move], costs: Sequence[float], moves_per_step: int, pace_s: float
+    name: str,
+    moves: Sequence[Move],
+    costs: Sequence[float],
+    *,
+    lacking: int,
+    moves_per_step: int,
+    pace_s: float,
 ) -> tuple[str, ...]:
     """Return why the plan is made, and what a reviewer has to know of the way. `costs`: of the map
-    before the first step and after each, work/s."""
+    before the first step and after each, work/s; `lacking`: flows that somebody wants and nobody
+    receives yet."""
     before, after, highest = costs[0], costs[-1], max(costs)
     change = ""
     if before > 0 and after != before:
         change = f", {percent(abs(before - after) / before)} {'less' if after < before else 'more'}"
     sentences = [
         f"Unwanted traffic costs receivers {figure(before)} work/s by the map in force and "
-        f"{figure(after)} by the map of {name}{change}."
+        f"{figure(after)} by the map of {name}{change}, at the rates and weights of now."
     ]
-    placed = sum(move.what == "flow" and move.before == NOWHERE for move in moves)
+    opened = sum(move.what == "stream" and move.before == NOWHERE for move in moves)
     retired = sum(move.what == "flow" and move.after == NOWHERE for move in moves)
-    if placed:
+    if opened:
+        gets = counted(opened, "stream gets its first group", "streams get their first group")
+        sentences.append(f"{gets} before anything else moves.")
+    if lacking:
         sentences.append(
-            f"{counted(placed, 'wanted topic is', 'wanted topics are')} in no stream yet; they "
-            "move first."
+            f"{counted(lacking, 'wanted topic reaches', 'wanted topics reach')} nobody yet: "
+            f"{'it moves' if lacking == 1 else 'they move'} before those that only change place."
         )
     if retired:
         leave = counted(retired, "topic leaves its stream", "topics leave their streams")
@@ -85,7 +94,7 @@ def plan_reasons(
     steps = len(costs) - 1
     if steps > 1:
         sentences.append(
-            f"{counted(steps, 'step')} of at most {counted(moves_per_step, 'move')}, each "
+            f"{counted(steps, 'step')} of at most {counted(moves_per_step, 'move')}, each at least "
             f"{figure(pace_s)} s after the one before: what saves most comes first."
         )
     sentences.append(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from django.db import connection, transaction
@@ -44,8 +45,10 @@ class Present:
     """Of the map in force; None where none is, or nobody wanted to know yet."""
 
 
+MOST_KEPT = 8_000_000
+"""Interests that stay in memory, of all systems that are kept."""
 _latest: list[Present] = []
-"""The one that was read last: pages read it again at each step of an execution."""
+"""Those that were read last, one a system: pages and minutes read them again."""
 
 
 def present(system: System) -> Present:
@@ -60,7 +63,7 @@ def present(system: System) -> Present:
                 counts = mappable(system)
                 problem = None if counts["because"] else mapping_problem(system)
                 kept = Present(stamp=stamp, counts=counts, problem=problem)
-                _latest[:] = [kept]
+                _keep(kept)
     return kept
 
 
@@ -97,6 +100,13 @@ def one_moment() -> Iterator[None]:
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         yield
+
+
+def _keep(fresh: Present) -> None:
+    """Keep this one, whatever its size, and drop those that it leaves no room for."""
+    every = [fresh, *(each for each in _latest if each.stamp.system != fresh.stamp.system)]
+    sizes = accumulate(each.counts["interests"] for each in every)
+    _latest[:] = [e for e, size in zip(every, sizes, strict=True) if e is fresh or size < MOST_KEPT]
 
 
 def _kept(stamp: _Stamp) -> Present | None:

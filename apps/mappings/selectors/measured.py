@@ -11,15 +11,20 @@ from apps.catalog.models import Topic
 from apps.common.formatting import figure
 from apps.mappings.models import FilteringCell, Mapping
 from apps.mappings.selectors.in_force import present
+from apps.mappings.selectors.settings import settings_of
+from apps.plans.models import Plan
 from apps.runs.selectors import Reading
 from apps.systems.models import System
 from apps.telemetry.selectors.measured import measured
 from weir.clustering.answer import costs_to_dict
 from weir.clustering.cost import exact_dot, filtering_cost, map_in_force
+from weir.lifecycle.plans import PlanState
+from weir.model.mapping import NOWHERE, FlowMap, MappingProblem
 
 WINDOW_S = 60.0
 """The time over which measured rates are averaged."""
 DAY = timedelta(days=1)
+WEIGHTS = ("transport", "messaging", "aggregation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,31 +58,60 @@ def filtering_now(system: System, *, window_s: float = WINDOW_S) -> Filtering | 
     costs = filtering_cost(problem, flow_map.stream_of, flow_map.group_of)
     return Filtering(
         costs=costs_to_dict(costs),
-        wanted_per_s=float(exact_dot(rates_per_s, problem.interests.audiences)),
+        wanted_per_s=wanted_by(problem, flow_map),
     )
 
 
+def wanted_by(problem: MappingProblem, flow_map: FlowMap) -> float:
+    """Return how many messages per second receivers get and asked for, by a map."""
+    audiences = np.where(flow_map.stream_of != NOWHERE, problem.interests.audiences, 0)
+    return float(exact_dot(problem.rates_per_s, audiences))
+
+
 def filtering_drift(system: System) -> Reading:
-    """Return by how much filtering a wanted message costs more than by the last mapping, at
-    measured rates."""
+    """Return by how much filtering a wanted message costs more, at measured rates, than by the map
+    in force as it was last mapped."""
     last = Mapping.objects.filter(system=system).order_by("-number").first()
-    wanted_per_s = 0.0 if last is None else last.outcome.get("wanted_per_s", 0.0)
     if last is None:
         return Reading(value=None, detail="Its flows were not mapped yet.")
-    if last.cost <= 0 or wanted_per_s <= 0:
-        detail = f"By {last} nothing is filtered, so nothing can be compared with it."
+    if "wanted_per_s" not in last.outcome:
+        detail = f"{last} was made before its traffic was kept with it. Map the flows again."
+        return Reading(value=None, detail=detail)
+    settings, weights = settings_of(system), last.outcome["weights"]
+    if any(getattr(settings, name) != weights[name] for name in WEIGHTS):
+        detail = f"The weights are others than those of {last}. Map the flows again."
+        return Reading(value=None, detail=detail)
+    carried_out = _carried_out(last)
+    cost = last.cost if carried_out else last.former_cost
+    wanted_per_s = last.outcome["wanted_per_s" if carried_out else "former_wanted_per_s"]
+    if cost is None:
+        return Reading(value=None, detail=f"No map was in force when {last} was made.")
+    if cost <= 0 or wanted_per_s <= 0:
+        detail = f"By {last} nothing was filtered, so nothing can be compared with it."
         return Reading(value=None, detail=detail)
     now = filtering_now(system)
     if isinstance(now, str):
         return Reading(value=None, detail=now)
     if now.per_message is None:
         return Reading(value=None, detail="Nothing that somebody wants is sent now.")
-    then = last.cost / wanted_per_s
+    then = cost / wanted_per_s
     return Reading(
         value=now.per_message / then - 1.0,
         detail=f"Filtering costs receivers {figure(now.per_message)} work per wanted message, "
-        f"{figure(then)} by {last}.",
+        f"{figure(then)} when {last} was made.",
     )
+
+
+def _carried_out(mapping: Mapping) -> bool:
+    """Return whether a plan of the mapping's proposed map is in force: executed, and not rolled
+    back."""
+    executed = Plan.objects.filter(system=mapping.system_id, state=PlanState.EXECUTED)
+    plans = executed.filter(source_id=mapping.public_id).order_by("-number")
+    for plan in plans:
+        promise = next(iter(plan.content.promise), None)
+        if promise is not None and promise.after == mapping.cost:
+            return not executed.filter(source_id=plan.public_id).exists()
+    return False
 
 
 def filtering_of_day(system: System, now: datetime | None = None) -> dict[str, Any]:

@@ -37,25 +37,33 @@ def filtering_roll(now: datetime | None = None) -> None:
             logger.exception("what receivers of %s filter cannot be counted", system)
 
 
-@transaction.atomic
 def _count(system: System, at: datetime) -> None:
-    # The lock makes two coordinators count one after the other.
-    System.objects.select_for_update(no_key=True).get(pk=system.pk)
-    last = FilteringCell.objects.filter(system=system).order_by("-at").first()
-    since_s = WINDOW_S
-    if last is not None:
-        since_s = (at - last.counted_until).total_seconds()
-        if since_s < LEAST_S:
-            return
+    if _since_s(system, at) < LEAST_S:
+        return
+    # Nobody waits for this: it may read who wants what, up to millions of interests.
     minute = filtering_now(system)
     if isinstance(minute, str):
         return
-    start = datetime.fromtimestamp(int(at.timestamp()) // CELL_S * CELL_S, tz=UTC)
-    if last is None or last.at != start:
-        last = FilteringCell(system=system, at=start, measured_s=0.0)
-    _add(last, minute, min(since_s, WINDOW_S))
-    last.counted_until = at
-    last.save()
+    # The minute belongs to the quarter that has most of it.
+    middle = at.timestamp() - WINDOW_S / 2
+    start = datetime.fromtimestamp(int(middle) // CELL_S * CELL_S, tz=UTC)
+    with transaction.atomic():
+        # The lock makes two coordinators count one after the other.
+        System.objects.select_for_update(no_key=True).get(pk=system.pk)
+        since_s = _since_s(system, at)
+        if since_s < LEAST_S:
+            return
+        cell = FilteringCell.objects.filter(system=system, at=start).first()
+        cell = cell or FilteringCell(system=system, at=start, measured_s=0.0)
+        _add(cell, minute, min(since_s, WINDOW_S))
+        cell.counted_until = at
+        cell.save()
+
+
+def _since_s(system: System, at: datetime) -> float:
+    """Return how long ago the last minute was counted, s; a whole one where none was."""
+    last = FilteringCell.objects.filter(system=system).order_by("-at").first()
+    return WINDOW_S if last is None else (at - last.counted_until).total_seconds()
 
 
 def _add(cell: FilteringCell, minute: Filtering, seconds: float) -> None:

@@ -12,12 +12,12 @@ import numpy as np
 
 from apps.catalog.models import Stream
 from apps.mappings.models import Mapping
+from apps.mappings.selectors.measured import wanted_by
 from apps.runs.models import Run
 from apps.runs.selectors import run_note
 from apps.runs.services.computations import next_number
 from weir.clustering.answer import costs_to_dict, fault_of
 from weir.clustering.cost import (
-    exact_dot,
     filtering_cost,
     map_in_force,
     moved,
@@ -164,7 +164,8 @@ def _outcome(
             "flows_per_s": moving.flows_per_s,
         },
         "unmapped": points[0]["placed"],
-        "wanted_per_s": float(exact_dot(problem.rates_per_s, problem.interests.audiences)),
+        "wanted_per_s": wanted_by(problem, choices.maps[choices.proposed]),
+        "former_wanted_per_s": None if former is None else wanted_by(problem, former),
         "compared": [{"map": name, **costs} for name, costs in compared.items()],
         "points": points,
         "proposed": choices.proposed,

@@ -4,6 +4,7 @@ Where the inverse would load more than a capacity, as going back to "unlimited" 
 who may approve plans has to accept that with a reason before it is sent for review.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -11,7 +12,10 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.common.errors import ApplicationError, Conflict
+from apps.common.formatting import counted
 from apps.executions.selectors import in_force
+from apps.executions.selectors.flow_map import changes_map, without_changed_moves
+from apps.plans.domain.naming import listed
 from apps.plans.models import ROLLED_BACK, Plan, PlanEvent
 from apps.plans.selectors.overload import plan_overload
 from apps.plans.services.create import LENGTHS, plan_create
@@ -20,7 +24,7 @@ from apps.plans.services.transitions import lock_plan, stale_conflict, tell, und
 from weir.actions import inverse_steps, replay
 from weir.errors import InvalidProblem
 from weir.lifecycle.plans import PlanState
-from weir.model.plan import LONGEST_PAUSE, Promise, Source
+from weir.model.plan import LONGEST_PAUSE, Promise, Source, Step
 from weir.model.plan import Plan as Document
 
 TITLE_LENGTH = PlanEvent._meta.get_field("title").max_length
@@ -55,8 +59,15 @@ def plan_roll_back(
             f"What {plan} did cannot be rolled back: none of its actions has an inverse.",
         )
     plan.system.refresh_from_db()
+    found = in_force(plan.system, steps)
+    steps, left = without_changed_moves(found, steps)
+    if not steps:
+        raise Conflict(
+            "not_in_force",
+            f"Everything that {plan} moved was moved since; there is nothing to take back.",
+        )
     try:
-        replay(in_force(plan.system, steps), steps)
+        replay(found, steps)
     except InvalidProblem as error:
         raise Conflict(
             "not_in_force", f"What {plan} put in force was changed since: {error}."
@@ -68,7 +79,11 @@ def plan_roll_back(
         snapshot_hash="",
         source=Source(kind=ROLLED_BACK, id=str(plan.public_id), name=str(plan)),
         title=f"Roll back {plan} {plan.title}"[: LENGTHS["title"]],
-        why=(f"Takes back what {plan} put in force: {plan.title}.", *([said] if said else [])),
+        why=(
+            f"Takes back what {plan} put in force: {plan.title}.",
+            *_about_moves(steps, left),
+            *([said] if said else []),
+        ),
         steps=steps,
         promise=tuple(
             row
@@ -85,6 +100,23 @@ def plan_roll_back(
         if overload:
             _accept(made, actor, overload, said)
     return made
+
+
+def _about_moves(steps: Sequence[Step], left: Sequence[str]) -> list[str]:
+    """Say what taking moves of a map back means, and which moves stay because somebody has changed
+    them since."""
+    moves = [a for step in steps for a in step.actions if changes_map(a)]
+    if not moves and not left:
+        return []
+    sentences = ["Steps follow each other at the policy's pace for rolling back."]
+    lost = sum("stream" in (a.before or {}) and a.after is None for a in moves)
+    if lost:
+        leave = counted(lost, "topic leaves its stream", "topics leave their streams")
+        sentences.insert(0, f"{leave}: whoever wants them gets nothing of them then.")
+    if left:
+        stay = counted(len(left), "move stays", "moves stay")
+        sentences.append(f"{stay}, because somebody has changed it since: {listed(tuple(left))}.")
+    return sentences
 
 
 def plan_accept_overload(*, plan: Plan, actor: User, reason: str) -> Plan:

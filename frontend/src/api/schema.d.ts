@@ -8402,9 +8402,14 @@ export interface components {
             unmapped: number;
             /**
              * Format: double
-             * @description Messages that receivers ask for, of all receivers together, msg/s; null: mapped before this was kept.
+             * @description Messages that receivers get and asked for by the proposed map, of all receivers together, msg/s; null: mapped before this was kept.
              */
             wanted_per_s?: number | null;
+            /**
+             * Format: double
+             * @description The same by the map that was in force; null: there was none, or mapped before this was kept.
+             */
+            former_wanted_per_s?: number | null;
             /** @description In this order: random, flat, in_force, proposed, anew. Without flat where no time or memory was left for it, without in_force where no map was in force, without anew where the curve of moves was not drawn to its end. */
             compared: components["schemas"]["ComparedMap"][];
             /** @description Maps that can be chosen, by rising moves. Where a map was in force the first keeps it: only flows without a stream, and those that pins tear away, move. Else there is only the proposed one. */

@@ -225,6 +225,39 @@ def test_what_moves_before_the_move_that_fails_stays_and_is_rolled_back_with_it(
     assert {flow: stream_name(market, flow) for flow in moved} == {f: was[f] for f in moved}
 
 
+@pytest.mark.parametrize("edit", ["moved", "renamed", "former stream gone"])
+def test_what_somebody_has_changed_since_keeps_nothing_else_from_going_back(market, admin, edit):
+    flows = market.wanted[:5]
+    was = {flow: stream_name(market, flow) for flow in flows}
+    steps = [
+        [move(market, flow, other(market, flow)) for flow in flows[:2]],
+        [move(market, flow, other(market, flow)) for flow in flows[2:]],
+        [move(market, market.wanted[6], other(market, market.wanted[6]))],
+    ]
+    execution = start(market.system, *steps, pace_s=5.0)
+    later(execution, 6.0)
+    edited = flows[2]
+    topics = Topic.objects.filter(system=market.system)
+    if edit == "moved":
+        topics.filter(name=edited).update(stream=None)
+    elif edit == "renamed":
+        topics.filter(name=edited).update(name="other")
+    else:
+        gone = Stream.objects.filter(system=market.system, name=was[edited])
+        gone.update(name="elsewhere")
+    execution_roll_back(execution=execution, actor=admin, reason="Back.")
+    assert later(execution, 7.0).state == "rolled_back"
+    for flow in flows:
+        if was[flow] != was[edited]:
+            assert stream_name(market, flow) == was[flow]
+    undone = ExecutionAction.objects.filter(step__execution=execution, inverts__isnull=False)
+    (left,) = [row for row in undone if row.target["flow"] == edited]
+    assert left.detail.startswith("The map was changed meanwhile: ")
+    entry = AuditEntry.objects.filter(object_kind="execution", action="settle").latest("id")
+    assert "not taken back, because somebody has changed" in entry.reason
+    assert edited in entry.reason
+
+
 def test_no_agent_and_no_setting_hears_of_it(market):
     before = Revision.objects.filter(system=market.system).values_list("number", flat=True).first()
     flow = market.wanted[0]

@@ -8,17 +8,22 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
+from apps.accounts.domain.roles import Role
 from apps.catalog.models import Topic
-from apps.mappings.models import FilteringCell
+from apps.executions.services.advance import execution_advance
+from apps.mappings.models import FilteringCell, MappingSettings
 from apps.mappings.selectors.measured import filtering_drift, filtering_now, filtering_of_day
 from apps.mappings.selectors.problem import mapping_problem
 from apps.mappings.services.filtering import filtering_roll
+from apps.mappings.services.propose import mapping_plan
+from apps.plans.services import plan_execute, plan_roll_back, plans_settle
 from apps.recomputation.models import Firing
 from apps.recomputation.services import recomputation_tick, trigger_create
 from apps.telemetry.models import Sample
 from apps.topology.models import Broker
-from tests.factories import make_broker
+from tests.factories import make_broker, make_user
 from tests.factories.market import Market, in_turn, make_market, map_market
+from tests.factories.plans import approved
 from weir.clustering.cost import filtering_cost, map_in_force
 
 pytestmark = pytest.mark.django_db
@@ -87,6 +92,16 @@ class TestNow:
         expected = sum(rate * wanted[name] for name, rate in rates.items())
         assert now.wanted_per_s == pytest.approx(expected, rel=1e-12)
 
+    def test_wants_nothing_that_nobody_receives(self, market, broker):
+        kept = market.wanted[0]
+        topics = Topic.objects.filter(system=market.system)
+        topics.exclude(name=kept).update(stream=None)
+        sample(broker, declared(market))
+        now = filtering_now(market.system)
+        assert not isinstance(now, str)
+        topic = topics.get(name=kept)
+        assert now.wanted_per_s == topic.rate_max_per_s * topic.interests.count()
+
     def test_adds_up_what_several_brokers_pass(self, market, broker):
         other = make_broker(market.system, "b2")
         rates = declared(market)
@@ -108,13 +123,41 @@ class TestNow:
 
 
 class TestDrift:
-    def test_is_nothing_where_the_last_mapping_was_right_whatever_the_volume(self, market, broker):
-        mapping = map_market(market)
-        share = mapping.former_cost / mapping.cost - 1.0
+    def test_is_nothing_where_traffic_is_as_it_was_mapped_whatever_the_volume(self, market, broker):
+        map_market(market)
+        map_market(market)
         for times in (1.0, 0.1):
             Sample.objects.all().delete()
             sample(broker, declared(market, times))
-            assert drift(market).value == pytest.approx(share, rel=1e-9)
+            assert drift(market).value == pytest.approx(0.0, abs=1e-9)
+
+    def test_goes_by_the_proposed_map_once_its_plan_was_carried_out(self, market, broker, admin):
+        mapping = map_market(market)
+        sample(broker, declared(market))
+        plan = mapping_plan(mapping=mapping, actor=admin)
+        ines, jon = make_user("ines", Role.EDITOR), make_user("jon", Role.APPROVER)
+        execution = plan_execute(plan=approved(plan, ines, jon), actor=admin)
+        for day in range(1, 50):
+            execution_advance(execution.pk, now=timezone.now() + timedelta(days=day))
+        plans_settle()
+        plan.refresh_from_db()
+        assert plan.state == "executed"
+        assert drift(market).value == pytest.approx(0.0, abs=1e-9)
+        back = plan_roll_back(plan=plan, actor=ines, reason="Back.")
+        execution = plan_execute(plan=approved(back, ines, jon), actor=admin)
+        for day in range(1, 50):
+            execution_advance(execution.pk, now=timezone.now() + timedelta(days=day))
+        plans_settle()
+        assert drift(market).value == pytest.approx(0.0, abs=1e-9)
+
+    def test_cannot_be_told_by_other_weights(self, market, broker):
+        map_market(market)
+        sample(broker, declared(market))
+        MappingSettings.objects.update_or_create(system=market.system, defaults={"messaging": 5.0})
+        assert drift(market).value is None
+        assert (
+            drift(market).detail == "The weights are others than those of M-1. Map the flows again."
+        )
 
     def test_rises_with_traffic_that_the_map_was_not_made_for(self, market, broker):
         map_market(market)
@@ -143,10 +186,21 @@ class TestDrift:
         mapping.save()
         sample(broker, declared(market))
         assert drift(market).value is None
+        assert drift(market).detail.startswith("M-1 was made before its traffic was kept")
+
+    def test_without_a_map_when_it_was_made_nothing_is_told(self):
+        market = make_market("bare")
+        map_market(market)
+        assert drift(market).detail == "No map was in force when M-1 was made."
 
     def test_a_trigger_maps_again(self, market, broker, admin):
-        mapping = map_market(market)
-        share = mapping.former_cost / mapping.cost - 1.0
+        map_market(market)
+        # What most receivers filter becomes busier than all that they want.
+        rates = declared(market)
+        busiest = max(market.wanted, key=lambda name: cost_of(market, {name: 1.0}))
+        rates[busiest] *= 100
+        sample(broker, rates)
+        share = drift(market).value
         assert share > 0.01
         trigger_create(
             system=market.system,
@@ -160,7 +214,6 @@ class TestDrift:
                 "then": "draft",
             },
         )
-        sample(broker, declared(market))
         recomputation_tick()
         firing = Firing.objects.get()
         assert firing.subject == "mapping"
@@ -169,7 +222,7 @@ class TestDrift:
 
 class TestDay:
     def test_a_quarter_is_the_mean_of_its_minutes(self, market, broker):
-        start = timezone.now().replace(minute=15, second=30, microsecond=0)
+        start = timezone.now().replace(minute=16, second=0, microsecond=0)
         expected = []
         for minute, times in enumerate((1.0, 3.0, 0.5)):
             Sample.objects.all().delete()
@@ -183,8 +236,9 @@ class TestDay:
         assert cell.at == start.replace(minute=15, second=0)
 
     def test_a_new_quarter_begins_a_new_cell(self, market, broker):
-        start = timezone.now().replace(minute=14, second=30, microsecond=0)
+        start = timezone.now().replace(minute=15, second=10, microsecond=0)
         sample(broker, declared(market))
+        # Of the first minute fifty seconds are of the quarter before.
         for minute in (0, 1, 2):
             filtering_roll(start + timedelta(minutes=minute))
         cells = FilteringCell.objects.values_list("at", "measured_s")

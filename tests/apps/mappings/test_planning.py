@@ -178,8 +178,8 @@ class TestPlan:
         )
         at = str(point_that_moves(mapping))
         usual = mapping_plan(mapping=mapping, actor=ines, map=at).content
-        assert {len(step.actions) for step in usual.steps[:-1]} == {2}
-        assert usual.pace_s == pytest.approx(0.8)
+        assert {len(step.actions) for step in usual.steps[:-1]} == {3}
+        assert usual.pace_s == pytest.approx(1.2)
         wide = mapping_plan(mapping=mapping, actor=ines, map=at, moves_per_step=5).content
         assert {len(step.actions) for step in wide.steps[:-1]} == {5}
         assert len(wide.steps[-1].actions) <= 5
@@ -279,6 +279,32 @@ class TestOnTheWay:
         assert carried_out(back, ines, jon, olga).state == "succeeded"
         assert places(market) == before
 
+    def test_the_plan_back_leaves_what_somebody_has_moved_since(
+        self, market, mapping, ines, jon, olga
+    ):
+        before = places(market)[0]
+        plan = mapping_plan(mapping=mapping, actor=ines, map=str(point_that_moves(mapping)))
+        carried_out(plan, ines, jon, olga)
+        edited = next(a.target["flow"] for a in actions_of(plan) if a.kind == "move_flow")
+        Topic.objects.filter(system=market.system, name=edited).update(stream=None)
+        back = plan_roll_back(plan=plan, actor=ines)
+        assert len(actions_of(back)) == len(actions_of(plan)) - 1
+        assert f"1 move stays, because somebody has changed it since: {edited}." in back.content.why
+        assert carried_out(back, ines, jon, olga).state == "succeeded"
+        assert places(market)[0] == {**before, edited: None}
+
+    def test_the_plan_back_says_who_loses_what_it_brought(self, ines, jon, olga):
+        market = make_market()
+        plan = mapping_plan(mapping=map_market(market), actor=ines)
+        carried_out(plan, ines, jon, olga)
+        back = plan_roll_back(plan=plan, actor=ines)
+        many = len(market.wanted)
+        assert back.content.why[1] == (
+            f"{many} topics leave their streams: whoever wants them gets nothing of them then."
+        )
+        flows = [a for a in actions_of(back) if a.kind == "move_flow"]
+        assert all("can receive it no longer" in action.effect for action in flows)
+
     def test_the_longer_pace_counts(self, market, mapping, ines, jon, olga):
         settings = settings_of(market.system)
         settings_update(
@@ -324,6 +350,20 @@ def recounted(market: Market) -> float:
     return exact
 
 
+def test_prices_are_those_of_now(market, mapping, ines):
+    settings = settings_of(market.system)
+    settings_update(
+        settings=settings,
+        actor=None,
+        expected_version=settings.version,
+        values={"messaging": 20.0, "transport": 30.0},
+    )
+    plan = mapping_plan(mapping=mapping, actor=ines, map=str(point_that_moves(mapping)))
+    (promise,) = plan.content.promise
+    assert promise.before == map_in_force(market.system)["costs"]["cost"] == recounted(market)
+    assert promise.before > 2 * mapping.former_cost
+
+
 class TestRefused:
     def refused(self, mapping: Mapping, **values: Any) -> ApplicationError:
         with pytest.raises(ApplicationError) as refusal:
@@ -341,6 +381,18 @@ class TestRefused:
         error = self.refused(mapping, map=str(point_that_moves(mapping)))
         assert [each.field for each in error.errors] == ["map"]
         assert "at most 4 moves" in error.message
+
+    def test_a_pause_of_more_than_a_day(self, market, mapping):
+        settings = settings_of(market.system)
+        settings_update(
+            settings=settings,
+            actor=None,
+            expected_version=settings.version,
+            values={"flows_per_s": 0.001},
+        )
+        error = self.refused(mapping, moves_per_step=87)
+        assert [each.field for each in error.errors] == ["moves_per_step"]
+        assert "Give at most 86." in error.message
 
     def test_another_model_than_it_was_computed_on(self, market, mapping):
         topic = market.topic(market.wanted[0])

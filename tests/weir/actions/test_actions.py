@@ -578,6 +578,41 @@ def test_a_move_says_from_where_to_where(
     assert actions.undo_title(move) == undo_title == actions.title(inverse(move))
 
 
+@pytest.mark.parametrize(
+    ("effect", "back"),
+    [
+        ("Saves receivers 12 work/s.", "Costs receivers 12 work/s."),
+        (
+            "3 subscribers can receive it from then on. Costs receivers 4 work/s.",
+            "3 subscribers can receive it no longer. Saves receivers 4 work/s.",
+        ),
+        (
+            "Nobody wants it any more. Saves receivers 9 work/s.",
+            "It comes back, though nobody wanted it. Costs receivers 9 work/s.",
+        ),
+        ("Because I say so.", "Undoes: Because I say so."),
+        ("", ""),
+    ],
+)
+def test_a_move_back_has_the_opposite_price(effect: str, back: str) -> None:
+    for kind, after in (("move_flow", {"stream": "s-1"}), ("move_stream", {"group": "g-1"})):
+        move = replace(_with(kind, before=None, after=after), effect=effect)
+        assert inverse(move).effect == back
+        assert inverse(inverse(move)) == move
+
+
+@pytest.mark.parametrize(
+    ("noun", "name", "called"),
+    [
+        ("stream", "s-3", "stream s-3"),
+        ("stream", "stream-07", "stream-07"),
+        ("group", "Group A", "Group A"),
+    ],
+)
+def test_a_noun_is_said_once(noun: str, name: str, called: str) -> None:
+    assert actions.called(noun, name) == called
+
+
 def test_a_flow_and_a_stream_of_one_name_move_apart() -> None:
     flow = Action(kind="move_flow", target={"flow": "x"}, after={"stream": "x"})
     stream = Action(kind="move_stream", target={"stream": "x"}, after={"group": "x"})

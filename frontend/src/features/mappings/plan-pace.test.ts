@@ -1,6 +1,16 @@
-import { allMovesOf, MOST_PER_STEP, paceOf, perStepOf, usualPerStep } from "./plan-pace";
+import {
+  allMovesOf,
+  MOST_PER_STEP,
+  paceOf,
+  perStepOf,
+  usualPerStep,
+  whyNothing,
+} from "./plan-pace";
 
-import { mapPoint } from "@/testing/mapping-samples";
+import type { MapPoint } from "@/api/mappings";
+import { mapPoint, mappingDetail } from "@/testing/mapping-samples";
+
+const CHOSEN = { map: "1", place: 1, isProposed: false, choose: () => {}, reset: () => {} };
 
 describe("the pace of a plan", () => {
   it("needs the fewest steps that hold all moves, and never longer than the moves by themselves", () => {
@@ -50,7 +60,23 @@ describe("the pace of a plan", () => {
   });
 
   it("counts whatever changes its place once", () => {
-    const counts = { moved: 114, moved_streams: 3, placed: 20, retired: 7 };
-    expect(allMovesOf(mapPoint(counts))).toBe(144);
+    const counts = { moved: 114, moved_streams: 3, placed: 20, retired: 7, opened_streams: 2 };
+    expect(allMovesOf(mapPoint(counts))).toBe(146);
+  });
+
+  it("takes no map that moves more than a plan holds", () => {
+    const [kept, most, more] = [0, 2_000, 2_001].map((moved) =>
+      mapPoint({ moved, moved_streams: 0 }),
+    );
+    const mapping = mappingDetail();
+    const why = (point: MapPoint) => {
+      const points = [kept, most, more].filter((one) => one !== undefined);
+      const detail = { ...mapping, outcome: { ...mapping.outcome, points } };
+      return whyNothing(detail, { ...CHOSEN, point });
+    };
+    expect(why(most ?? mapPoint())).toBe("");
+    expect(why(more ?? mapPoint())).toMatch(
+      /^This map moves 2,001 flows and streams; a plan takes/,
+    );
   });
 });

@@ -2,10 +2,12 @@
 import { keptMap, movesOf, type ChosenMap } from "./use-chosen-map";
 
 import type { MappingDetail, MapPoint } from "@/api/mappings";
+import { fixed } from "@/lib/numbers";
 import { readNumber } from "@/lib/parameters";
 
 /** The bound of the API. */
 export const MOST_PER_STEP = 500;
+const MOST_MOVES = 2_000;
 
 /** Flows that change their stream, get one or lose it, and streams that change their group. */
 export const allMovesOf = (point: MapPoint): number =>
@@ -47,7 +49,11 @@ export function mapText(mapping: MappingDetail, { point, place, isProposed }: Ch
 
 /** Why there is nothing to plan; empty: something moves. */
 export function whyNothing(mapping: MappingDetail, { point, isProposed }: ChosenMap): string {
-  if (allMovesOf(point) > 0) return "";
+  const moves = allMovesOf(point);
+  if (moves > MOST_MOVES) {
+    return `This map moves ${fixed(moves)} flows and streams; a plan takes at most ${fixed(MOST_MOVES)}. Choose a map with the slider that moves less, carry it out and map again.`;
+  }
+  if (moves > 0) return "";
   const hasOthers = mapping.outcome.points.some((other) => allMovesOf(other) > 0);
   const next = hasOthers ? " Choose a map with the slider that moves something." : "";
   if (point !== keptMap(mapping)) return `This map moves nothing: there is nothing to plan.${next}`;
