@@ -131,7 +131,12 @@ export const PACE_MS = 500;
  * take longer than news keep away none would ever come. After so many paces it counts as lost. */
 const MOST_PACES = 20;
 
-type Paced = { timer: ReturnType<typeof setTimeout>; again: boolean; answered: boolean };
+type Paced = {
+  queries: QueryClient;
+  timer: ReturnType<typeof setTimeout>;
+  again: boolean;
+  answered: boolean;
+};
 
 /** The last message of each kind about each object. */
 const heard = new Map<string, Message>();
@@ -146,10 +151,12 @@ function freshenPaced(queries: QueryClient, branches: readonly Branch[]) {
   for (const branch of branches) {
     const name = JSON.stringify(branch);
     const waiting = paced.get(name);
-    if (waiting) {
+    if (waiting?.queries === queries) {
       waiting.again = true;
       continue;
     }
+    // Of queries that are gone, nobody waits for an answer.
+    clearTimeout(waiting?.timer);
     let paces = 0;
     const tick = () => {
       paces += 1;
@@ -160,7 +167,8 @@ function freshenPaced(queries: QueryClient, branches: readonly Branch[]) {
       paced.delete(name);
       if (entry.again) freshenPaced(queries, [branch]);
     };
-    const entry: Paced = { timer: setTimeout(tick, PACE_MS), again: false, answered: false };
+    const timer = setTimeout(tick, PACE_MS);
+    const entry: Paced = { queries, timer, again: false, answered: false };
     paced.set(name, entry);
     void queries.invalidateQueries(behind(branch)).finally(() => {
       entry.answered = true;

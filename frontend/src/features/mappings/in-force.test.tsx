@@ -124,15 +124,15 @@ describe("what is in force", () => {
     };
     step(43, 214_000);
     await waitFor(async () => expect(await bars()).toHaveAccessibleName(/^Now: 214\.0/), {
-      timeout: 3_000,
+      timeout: 20_000,
     });
     step(44, 182_900);
     // News come several a second; the last always counts.
     await waitFor(async () => expect(await bars()).toHaveAccessibleName(/^Now: 182\.9/), {
-      timeout: 3_000,
+      timeout: 20_000,
     });
     expect(panel().getByText(/model v44/)).toBeInTheDocument();
-  });
+  }, 60_000);
 });
 
 describe("where nothing can be shown", () => {

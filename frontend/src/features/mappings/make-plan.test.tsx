@@ -77,21 +77,28 @@ describe("a plan of a map", () => {
   });
 
   it("is of the map that the slider chose, in steps and with a title of one's own", async () => {
-    const { user, box, text, body } = await open(M7, "?map=2");
+    const third = mapPoint({ moved: 1_900, moved_streams: 50 });
+    const { user, box, text, body } = await open(
+      mappingDetail({
+        allowed_commands: ["plan"],
+        outcome: mappingOutcome({ points: [KEEP, mapPoint(), third], proposed: 1 }),
+      }),
+      "?map=2",
+    );
     const field = await box.findByLabelText("Moves per step");
     expect(box.getByLabelText("Map")).toHaveTextContent(
       "3 of 3 on the slider, not the proposed one",
     );
     expect(text("What moves")).toEqual([
-      ...["Flows that change their stream", "5,400"],
-      ...["Streams that change their group", "150"],
+      ...["Flows that change their stream", "1,900"],
+      ...["Streams that change their group", "50"],
     ]);
     await user.clear(field);
     await user.type(field, "500");
     expect(text("How long it takes")).toEqual([
-      ...["Steps", "12"],
+      ...["Steps", "4"],
       ...["Pause between steps", "13 s"],
-      ...["Whole duration", "at least 2 min"],
+      ...["Whole duration", "at least 38 s"],
     ]);
     await user.type(box.getByLabelText(/^Title/), " New season ");
     await user.click(box.getByRole("button", { name: "Make a plan" }));

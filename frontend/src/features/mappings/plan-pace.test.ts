@@ -10,7 +10,7 @@ import {
 import type { MapPoint } from "@/api/mappings";
 import { mapPoint, mappingDetail } from "@/testing/mapping-samples";
 
-const CHOSEN = { map: "1", place: 1, isProposed: false, choose: () => {}, reset: () => {} };
+const CHOSEN = { map: "1", place: 1, isProposed: false, choose: vi.fn(), reset: vi.fn() };
 
 describe("the pace of a plan", () => {
   it("needs the fewest steps that hold all moves, and never longer than the moves by themselves", () => {
