@@ -15,7 +15,11 @@ from config.request_threads import RequestThreads
 
 def sessions_of_postgres() -> set[int]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")
+        # Postgres' own workers, which vacuum tables, connect to the database, too.
+        cursor.execute(
+            "SELECT pid FROM pg_stat_activity "
+            "WHERE datname = current_database() AND backend_type = 'client backend'"
+        )
         return {pid for (pid,) in cursor.fetchall()}
 
 

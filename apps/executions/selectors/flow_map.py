@@ -35,7 +35,7 @@ def without_moves(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def without_changed_moves(
-    found: InForce, steps: Sequence[Step]
+    present: InForce, steps: Sequence[Step]
 ) -> tuple[tuple[Step, ...], list[str]]:
     """Return the steps without moves of what somebody has moved since, and the names of those."""
     left: list[str] = []
@@ -43,8 +43,8 @@ def without_changed_moves(
     for step in steps:
         actions = []
         for action in step.actions:
-            present = found.settings.get(setting_key(action))
-            if changes_map(action) and not same_value(present, action.before):
+            place = present.settings.get(setting_key(action))
+            if changes_map(action) and not same_value(place, action.before):
                 left.append(action.target[MEMBERS[action.kind][0]])
             else:
                 actions.append(action)

@@ -299,6 +299,8 @@ class MappableView(APIView):
 class MapInForceView(APIView):
     """Say what the map that is in force now costs."""
 
+    refuses: ClassVar = {"get": (422, 429)}
+
     @extend_schema(
         operation_id="map_in_force_retrieve",
         responses=MapInForceSerializer,

@@ -192,7 +192,7 @@ class _Names:
 
     @classmethod
     def of(cls, system: System, problem: MappingProblem) -> "_Names":
-        """Read the names."""
+        """Read the names of all streams and groups."""
         streams, groups = (
             dict(model.objects.filter(system=system).values_list("number", "name"))
             for model in (Stream, Group)

@@ -59,15 +59,15 @@ def plan_roll_back(
             f"What {plan} did cannot be rolled back: none of its actions has an inverse.",
         )
     plan.system.refresh_from_db()
-    found = in_force(plan.system, steps)
-    steps, left = without_changed_moves(found, steps)
+    present = in_force(plan.system, steps)
+    steps, left = without_changed_moves(present, steps)
     if not steps:
         raise Conflict(
             "not_in_force",
             f"Everything that {plan} moved was moved since; there is nothing to take back.",
         )
     try:
-        replay(found, steps)
+        replay(present, steps)
     except InvalidProblem as error:
         raise Conflict(
             "not_in_force", f"What {plan} put in force was changed since: {error}."

@@ -32,6 +32,8 @@ READ_ONLY = {
     "computations",
     "flow-status",
     "interests",
+    "filtering",
+    "map-in-force",
     "mappable",
     "mapping-methods",
     "model-state",
