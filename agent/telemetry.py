@@ -258,9 +258,12 @@ class Meter:
         self._sent.read(counters.sent, now=now)
         self._received.read(counters.received, now=now)
         self._shed.read(stats.ingress_shed, now=now)
-        self._delivered.read(stats.delivered, now=now, at=stats.delivered_at)
+        life, began_at = stats.life, stats.began_at
+        self._delivered.read(
+            stats.delivered, now=now, at=stats.delivered_at, life=life, began_at=began_at
+        )
         load = {"in": stats.in_messages, "out": stats.out_messages}
-        self._load.read(load, now=now, at=stats.read_at, life=stats.life, began_at=stats.began_at)
+        self._load.read(load, now=now, at=stats.read_at, life=life, began_at=began_at)
         classes = {
             name: {
                 "admitted": state.admitted,

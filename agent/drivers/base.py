@@ -295,8 +295,8 @@ class Stats:
     """Whether the two backlogs include messages in streams; False when those could not be read
     now."""
     delivered: Mapping[str, int] = field(default_factory=dict)
-    """Class -> messages handed to its consumers since the driver was opened, summed over
-    consumers; never falls."""
+    """Class -> messages handed to its consumers since the driver was opened, or since `life` began
+    where that is later, summed over consumers; never falls within a life."""
     delivered_at: float | None = None
     """When `delivered` was read, by the clock of `read_at`."""
     classes: Mapping[str, ClassAdmission] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What consumers of a class were given, over connections that come and go: it never falls."""
+"""What consumers of a class received: it falls with a restart of the server only."""
 
 from __future__ import annotations
 
@@ -97,9 +97,11 @@ def test_who_was_there_before_counts_from_the_first_look(deliveries: Deliveries)
 
 def test_a_restarted_server_gives_the_same_numbers_again(deliveries: Deliveries) -> None:
     deliveries.saw(1, "gold", 10)
+    deliveries.saw(2, "silver", 7)
     deliveries.restarted()
+    assert deliveries.totals() == {"gold": 0, "silver": 0}
     deliveries.saw(1, "gold", 4)
-    assert deliveries.totals() == {"gold": 14}
+    assert deliveries.totals() == {"gold": 4, "silver": 0}
 
 
 def test_who_never_had_a_place_is_not_counted(deliveries: Deliveries) -> None:

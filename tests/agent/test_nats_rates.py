@@ -102,6 +102,10 @@ async def _nothing(_: Any) -> None:
     return None
 
 
+async def _no_answer() -> Any:
+    raise Retryable("no answer in time")
+
+
 @pytest_asyncio.fixture
 async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
     broker = Broker("b1", tmp_path, BrokerSecrets.generate())
@@ -152,11 +156,19 @@ async def test_a_new_agent_reports_nothing_of_what_was_delivered_before_it(fleet
 
 
 @pytest.mark.asyncio
-async def test_a_restarted_server_brings_no_burst(fleet: Fleet) -> None:
+@pytest.mark.parametrize("unread_s", [0, 2], ids=["read", "unread"])
+async def test_a_restarted_server_brings_no_burst(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, unread_s: int
+) -> None:
+    """With `unread` its own total is not read just before its end, while its consumers' are."""
     consumer = await fleet.consumer("stays")
     for _ in range(4):
         await fleet.look()
-    fleet.broker.kill()
+    with monkeypatch.context() as patched:
+        patched.setattr(fleet.admission.system, "load", _no_answer)
+        for _ in range(unread_s):
+            await fleet.look()
+        fleet.broker.kill()
     await fleet.look()
     fleet.broker.start()
     deadline = time.monotonic() + LIMIT_S
@@ -179,11 +191,7 @@ async def test_missed_answers_are_neither_silence_nor_a_burst(
         await fleet.look()
     system = fleet.admission.system
     answers = system.connections
-
-    async def no_answer() -> Any:
-        raise Retryable("CONNZ: no answer in time")
-
-    monkeypatch.setattr(system, "connections", no_answer)
+    monkeypatch.setattr(system, "connections", _no_answer)
     for _ in range(6):
         await fleet.look()
     assert "delivered_per_s" not in fleet.said[-1]["classes"][GOLD]

@@ -219,6 +219,32 @@ def test_a_broker_that_was_restarted_counts_from_its_beginning() -> None:
     assert told["broker"]["out_msgs_per_s"] == 20.0
 
 
+def test_what_a_killed_broker_delivered_after_its_last_reading_is_in_no_rate() -> None:
+    meter = Meter(0.0)
+    gold = {"gold": ClassAdmission(limit=None, admitted=1, waiting=0)}
+    before = Stats(
+        out_messages=9000,
+        delivered={"gold": 8000},
+        classes=gold,
+        life="one",
+        read_at=101.0,
+        delivered_at=100.9,
+    )
+    meter.measure(1.0, Counters(), before)
+    again = Stats(
+        out_messages=60,
+        delivered={"gold": 30},
+        classes=gold,
+        life="two",
+        read_at=104.0,
+        delivered_at=103.9,
+        began_at=102.0,
+    )
+    sample = meter.measure(4.0, Counters(), again)
+    assert sample["broker"]["out_msgs_per_s"] == 20.0
+    assert sample["classes"]["gold"]["delivered_per_s"] == pytest.approx(10.0)
+
+
 @pytest.mark.parametrize("began_at", [90.0, None])
 def test_another_life_that_began_before_the_last_reading_has_no_rate(
     began_at: float | None,

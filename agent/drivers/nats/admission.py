@@ -63,7 +63,7 @@ class Counted:
     at: float = 0.0
     """The time of reading, in seconds of the monotonic clock."""
     delivered: Mapping[str, int] = field(default_factory=dict)
-    """Class -> messages that its consumers had received."""
+    """Class -> messages that its consumers had received from the process of `Admission.load`."""
 
 
 class Admission:
@@ -262,11 +262,14 @@ class Admission:
                 await asyncio.sleep(RELEASE_S)
 
     async def _count(self) -> None:
-        """Read the server's counters right after its connections, so that both are of one
-        moment."""
+        """Read the server's counters right after its connections, so that both are of one moment
+        and of one process. Raises Retryable."""
+        server = self._server
         counted = Counted(at=time.monotonic(), delivered=self.delivered())
-        self.load = await self.system.load()
-        self.counted = counted
+        load = await self.system.load()
+        if load.server != server:
+            raise Retryable("the broker was restarted while its counters were read")
+        self.load, self.counted = load, counted
 
     # --- what drivers use
 
@@ -342,7 +345,7 @@ class Admission:
 
     def delivered(self) -> dict[str, int]:
         """Return for each class the messages that its consumers have received since this object was
-        opened."""
+        opened, or since the server was restarted."""
         return self._deliveries.totals()
 
     def unmanaged(self) -> tuple[str, ...]:

@@ -87,13 +87,14 @@ class _Connection:
 
 
 class Deliveries:
-    """Count messages that the consumers of each class have received since this object was made.
+    """Count messages that the consumers of each class have received since this object was made, or
+    since the server was restarted.
 
-    The totals never fall. The server says one connection's count in two ways, in its list of
-    connections and in the event of the connection's end, and these overtake each other: a list may
-    name a connection whose end is known already, or lack one that is known already. So each
-    connection keeps the largest count that was ever seen of it, and it keeps it for `REMEMBER_S`
-    after its end; only then is it added to those of its class that have ended.
+    The totals fall with a restart only. The server says one connection's count in two ways, in its
+    list of connections and in the event of the connection's end, and these overtake each other: a
+    list may name a connection whose end is known already, or lack one that is known already. So
+    each connection keeps the largest count that was ever seen of it, and it keeps it for
+    `REMEMBER_S` after its end; only then is it added to those of its class that have ended.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -134,10 +135,12 @@ class Deliveries:
                 self._settle(number)
 
     def restarted(self) -> None:
-        """Record a restart of the server: all connections have ended, and new ones may have their
-        numbers."""
-        for number in list(self._connections):
-            self._settle(number)
+        """Begin anew with a restarted server: new connections may have the numbers of former ones.
+
+        What the former process delivered since it was last read is in no total of that process, so
+        a total that went on would grow by more than all that the broker says it has sent."""
+        self._ended = dict.fromkeys(self.totals(), 0)
+        self._connections.clear()
 
     def totals(self) -> dict[str, int]:
         """Return the messages that each class has received."""
