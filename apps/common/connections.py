@@ -1,6 +1,24 @@
-"""Release the database connections of threads that last longer than their need of one."""
+"""Read one state of the database, and release connections that are no longer needed."""
 
-from django.db import connections
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection, connections, transaction
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """Let everything inside read one state of the database.
+
+    Inside a transaction this does nothing: its isolation cannot change any more.
+    """
+    if connection.in_atomic_block:
+        yield
+        return
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
 
 
 def connections_release() -> None:
@@ -9,6 +27,6 @@ def connections_release() -> None:
     An event stream has a thread of its own. Its connection would stay open as long as the stream
     lasts, or until the garbage collector finds it: Postgres has a hundred.
     """
-    for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
-            connection.close()
+    for each in connections.all(initialized_only=True):
+        if not each.in_atomic_block:
+            each.close()

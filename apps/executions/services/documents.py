@@ -10,14 +10,14 @@ can differ; it costs one query.
 import hashlib
 import json
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Case, F, OuterRef, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
+from apps.common.connections import one_moment
 from apps.executions.models import UNDER_WAY_NAMES, ExecutionAction, Revision, Setting
 from apps.executions.selectors import edges_in_force
 from apps.systems.models import System
@@ -137,11 +137,7 @@ def facts_of(system_pk: int) -> tuple[Stamp, Facts] | None:
 
     Read statement by statement, an order from before a commit could meet edges from after it.
     """
-    alone = not connection.in_atomic_block
-    with transaction.atomic() if alone else nullcontext():
-        if alone:
-            with connection.cursor() as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    with one_moment():
         stamp = stamp_of(system_pk)
         if stamp is None:
             return None

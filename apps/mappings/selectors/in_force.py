@@ -1,15 +1,13 @@
 """Read the map that is in force now: which stream each topic is in, and what that costs."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from django.db import connection, transaction
 from django.db.models import Max
 
 from apps.common.computing import Queue, turn
+from apps.common.connections import one_moment
 from apps.executions.models import Setting
 from apps.mappings.selectors.problem import mappable, mapping_problem
 from apps.mappings.selectors.settings import settings_of
@@ -88,18 +86,6 @@ def map_in_force(system: System) -> dict[str, Any]:
         "missing_flows": counts["wanted_flows"] - counts["mapped_flows"],
         "costs": now.costs,
     }
-
-
-@contextmanager
-def one_moment() -> Iterator[None]:
-    """Let everything inside read one state of the database."""
-    if connection.in_atomic_block:
-        yield
-        return
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        yield
 
 
 def _keep(fresh: Present) -> None:

@@ -8,11 +8,12 @@ from itertools import accumulate, pairwise
 from apps.accounts.models import User
 from apps.catalog.models import Group, Stream
 from apps.common.computing import Queue, turn
+from apps.common.connections import one_moment
 from apps.common.errors import ApplicationError, Conflict
 from apps.common.formatting import counted, figure
 from apps.mappings.domain.sentences import move_effect, moves_counted, plan_reasons
 from apps.mappings.models import Mapping
-from apps.mappings.selectors.in_force import one_moment, present
+from apps.mappings.selectors.in_force import present
 from apps.mappings.selectors.maps import IN_FORCE, MapOf, NotOfMapping, map_of
 from apps.mappings.selectors.problem import map_of_catalogue
 from apps.mappings.selectors.settings import settings_of
