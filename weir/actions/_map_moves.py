@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from weir.model.plan import Action
 
 
+def brokers(action: Action) -> tuple[str, ...]:
+    """Return no broker: the map is kept by Weir."""
+    return ()
+
+
+def is_takeaway(action: Action) -> bool:
+    """Return False: a move limits nothing."""
+    return False
+
+
 def called(noun: str, name: str) -> str:
     """Return a name behind its noun, which is not said twice: `stream s-3`, `stream-07`."""
     return name if name.casefold().startswith(noun) else f"{noun} {name}"

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weir.actions._settings import absent as absent
+from weir.actions._settings import apply_edges as apply_edges
+from weir.actions._settings import roles as roles
 from weir.actions._targets import (
     check_different,
     check_members,
@@ -24,9 +27,7 @@ from weir.placement.adaptation import Params
 from weir.reading import encodable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
-
-    from weir.actions._protocol import Edge, ProtocolName
+    from weir.actions._protocol import ProtocolName
     from weir.model.plan import Action, Value
 
 KIND = "adapt_parts"
@@ -46,16 +47,6 @@ def brokers(action: Action) -> tuple[str, ...]:
     for value in (action.before, action.after):
         names.update(() if value is None else value["brokers"])
     return tuple(sorted(names))
-
-
-def absent(action: Action) -> frozenset[str]:
-    """Return no broker: a setting is confirmed by a broker that is there."""
-    return frozenset()
-
-
-def roles(action: Action) -> Mapping[str, str]:
-    """Return no roles: only the shift protocol assigns them."""
-    return {}
 
 
 def title(action: Action) -> str:
@@ -104,11 +95,6 @@ def is_takeaway(action: Action) -> bool:
         return after is None
     fewer = set(after["brokers"]) < set(before["brokers"])
     return fewer and same_value({**before, "brokers": after["brokers"]}, after)
-
-
-def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
-    """A setting leaves the overlay as it is."""
-    return frozenset(edges)
 
 
 def _check_parameters(value: Value, path: str) -> None:

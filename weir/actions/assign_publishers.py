@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weir.actions._settings import absent as absent
+from weir.actions._settings import apply_edges as apply_edges
+from weir.actions._settings import roles as roles
 from weir.actions._targets import (
     check_different,
     check_members,
@@ -22,9 +25,7 @@ from weir.errors import InvalidProblem
 from weir.reading import encodable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
-
-    from weir.actions._protocol import Edge, ProtocolName
+    from weir.actions._protocol import ProtocolName
     from weir.model.plan import Action, Value
 
 KIND = "assign_publishers"
@@ -42,16 +43,6 @@ MOST_PUBLISHERS = 20_000
 def brokers(action: Action) -> tuple[str, ...]:
     """Return the broker that lets them in."""
     return (action.target["broker"],)
-
-
-def absent(action: Action) -> frozenset[str]:
-    """Return no broker: a setting is confirmed by a broker that is there."""
-    return frozenset()
-
-
-def roles(action: Action) -> Mapping[str, str]:
-    """Return no roles: only the shift protocol assigns them."""
-    return {}
 
 
 def title(action: Action) -> str:
@@ -127,11 +118,6 @@ def releases(action: Action) -> bool:
         return True
     after = () if action.after is None else action.after["publishers"]
     return not set(action.before["publishers"]) <= set(after)
-
-
-def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
-    """A setting leaves the overlay as it is."""
-    return frozenset(edges)
 
 
 def _count(publishers: int, more: str = "") -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weir.actions._settings import absent as absent
+from weir.actions._settings import apply_edges as apply_edges
+from weir.actions._settings import roles as roles
 from weir.actions._targets import check_different, check_members, check_name, check_target, swapped
 from weir.coordination.wire import Delivery
 from weir.errors import InvalidProblem
 from weir.reading import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
-
-    from weir.actions._protocol import Edge, ProtocolName
+    from weir.actions._protocol import ProtocolName
     from weir.model.plan import Action, Value
 
 KIND = "carry_flow"
@@ -29,16 +30,6 @@ def brokers(action: Action) -> tuple[str, ...]:
     broker that confirms the change."""
     ingresses = [value["broker"] for value in (action.before, action.after) if value is not None]
     return tuple(dict.fromkeys(broker for broker in ingresses if broker != NOWHERE))
-
-
-def absent(action: Action) -> frozenset[str]:
-    """Return no broker: a setting is confirmed by a broker that is there."""
-    return frozenset()
-
-
-def roles(action: Action) -> Mapping[str, str]:
-    """Return no roles: only the shift protocol assigns them."""
-    return {}
 
 
 def title(action: Action) -> str:
@@ -88,11 +79,6 @@ def validate(action: Action) -> None:
 def is_takeaway(action: Action) -> bool:
     """Return whether the flow is no longer carried."""
     return action.after is None
-
-
-def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
-    """A setting leaves the overlay as it is."""
-    return frozenset(edges)
 
 
 def _from(value: Value | None) -> str:

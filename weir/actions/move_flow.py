@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weir.actions._map_moves import brokers as brokers
 from weir.actions._map_moves import check_move, move_title, moved_back
+from weir.actions._map_moves import is_takeaway as is_takeaway
+from weir.actions._settings import absent as absent
+from weir.actions._settings import apply_edges as apply_edges
+from weir.actions._settings import roles as roles
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
-
-    from weir.actions._protocol import Edge, ProtocolName
+    from weir.actions._protocol import ProtocolName
     from weir.model.plan import Action
 
 KIND = "move_flow"
@@ -21,21 +24,6 @@ TITLE = "Move a flow to another stream"
 SUMMARY = "The map has the flow in another stream; publishers and receivers follow the map."
 PROTOCOL: ProtocolName = "setting"
 FINAL = False
-
-
-def brokers(action: Action) -> tuple[str, ...]:
-    """Return no broker: the map is kept by Weir."""
-    return ()
-
-
-def absent(action: Action) -> frozenset[str]:
-    """Return no broker: none takes part."""
-    return frozenset()
-
-
-def roles(action: Action) -> Mapping[str, str]:
-    """Return no roles: only the shift protocol assigns them."""
-    return {}
 
 
 def title(action: Action) -> str:
@@ -56,13 +44,3 @@ def inverse(action: Action) -> Action:
 def validate(action: Action) -> None:
     """Check that the target names the flow and that values name a stream."""
     check_move(action, "flow", within="stream")
-
-
-def is_takeaway(action: Action) -> bool:
-    """Return False: a move limits nothing."""
-    return False
-
-
-def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
-    """A move leaves the overlay as it is."""
-    return frozenset(edges)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weir.actions._settings import absent as absent
+from weir.actions._settings import apply_edges as apply_edges
+from weir.actions._settings import roles as roles
 from weir.actions._targets import check_different, check_members, check_name, check_target, swapped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
-
-    from weir.actions._protocol import Edge, ProtocolName
+    from weir.actions._protocol import ProtocolName
     from weir.model.plan import Action
 
 KIND = "serve_class"
@@ -22,16 +23,6 @@ FINAL = False
 def brokers(action: Action) -> tuple[str, ...]:
     """Return the broker that the class is attached to."""
     return (action.target["broker"],)
-
-
-def absent(action: Action) -> frozenset[str]:
-    """Return no broker: a setting is confirmed by a broker that is there."""
-    return frozenset()
-
-
-def roles(action: Action) -> Mapping[str, str]:
-    """Return no roles: only the shift protocol assigns them."""
-    return {}
 
 
 def title(action: Action) -> str:
@@ -68,8 +59,3 @@ def validate(action: Action) -> None:
 def is_takeaway(action: Action) -> bool:
     """Return whether the class is no longer served, so that its consumers have to leave."""
     return action.after is None
-
-
-def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
-    """A setting leaves the overlay as it is."""
-    return frozenset(edges)

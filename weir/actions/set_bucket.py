@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weir.actions._settings import absent as absent
+from weir.actions._settings import apply_edges as apply_edges
+from weir.actions._settings import roles as roles
 from weir.actions._targets import (
     check_different,
     check_members,
@@ -20,9 +23,7 @@ from weir.errors import InvalidProblem
 from weir.reading import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
-
-    from weir.actions._protocol import Edge, ProtocolName
+    from weir.actions._protocol import ProtocolName
     from weir.model.plan import Action, Value
 
 KIND = "set_bucket"
@@ -40,16 +41,6 @@ ENFORCE, COUNT = "enforce", "count"
 def brokers(action: Action) -> tuple[str, ...]:
     """Return the broker that enforces the part."""
     return (action.target["broker"],)
-
-
-def absent(action: Action) -> frozenset[str]:
-    """Return no broker: a setting is confirmed by a broker that is there."""
-    return frozenset()
-
-
-def roles(action: Action) -> Mapping[str, str]:
-    """Return no roles: only the shift protocol assigns them."""
-    return {}
 
 
 def title(action: Action) -> str:
@@ -106,11 +97,6 @@ def validate(action: Action) -> None:
 def is_takeaway(action: Action) -> bool:
     """Return whether the part shrinks in rate, or in size at the same rate, or ends."""
     return _order(action.after) < _order(action.before)
-
-
-def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
-    """A setting leaves the overlay as it is."""
-    return frozenset(edges)
 
 
 def is_nothing(value: Value) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weir.actions._settings import absent as absent
+from weir.actions._settings import apply_edges as apply_edges
+from weir.actions._settings import roles as roles
 from weir.actions._targets import (
     check_different,
     check_members,
@@ -15,9 +18,7 @@ from weir.actions._targets import (
 from weir.errors import InvalidProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
-
-    from weir.actions._protocol import Edge, ProtocolName
+    from weir.actions._protocol import ProtocolName
     from weir.model.plan import Action, Value
 
 KIND = "set_flow_rate"
@@ -32,16 +33,6 @@ LEAST_BURST = 1.0
 def brokers(action: Action) -> tuple[str, ...]:
     """Return the ingress broker, which applies the limit."""
     return (action.target["broker"],)
-
-
-def absent(action: Action) -> frozenset[str]:
-    """Return no broker: a setting is confirmed by a broker that is there."""
-    return frozenset()
-
-
-def roles(action: Action) -> Mapping[str, str]:
-    """Return no roles: only the shift protocol assigns them."""
-    return {}
 
 
 def title(action: Action) -> str:
@@ -87,11 +78,6 @@ def is_takeaway(action: Action) -> bool:
     if action.before is None:
         return True
     return _order(action.after) < _order(action.before)
-
-
-def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
-    """A setting leaves the overlay as it is."""
-    return frozenset(edges)
 
 
 def _order(value: Value) -> tuple[float, float]:
