@@ -1,9 +1,35 @@
-"""Read one state of the database, and release connections that are no longer needed."""
+"""Read one state of the database, wait for one that restarts, and release what nobody needs."""
 
-from collections.abc import Iterator
+import logging
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
-from django.db import connection, connections, transaction
+from django.db import InterfaceError, OperationalError, connection, connections, transaction
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+DATABASE_PATIENCE_S = 60.0
+RETRY_PAUSE_S = 0.5
+
+
+def patiently(action: Callable[[], T]) -> T:
+    """Do the action, waiting for a Postgres that restarts; its supervisor starts it within seconds.
+
+    Raises OperationalError or InterfaceError where it stays away for `DATABASE_PATIENCE_S`.
+    """
+    deadline = time.monotonic() + DATABASE_PATIENCE_S
+    while True:
+        try:
+            return action()
+        except (OperationalError, InterfaceError) as error:
+            connection.close()
+            if time.monotonic() > deadline:
+                raise
+            logger.warning("database away, waiting: %s", str(error).strip())
+            time.sleep(RETRY_PAUSE_S)
 
 
 @contextmanager

@@ -8,7 +8,6 @@ somebody cancels, or when another worker has the import.
 
 import logging
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Self
@@ -38,14 +37,13 @@ from apps.catalog.services.imports import (
     import_end,
     import_heartbeat,
 )
+from apps.common.connections import patiently
 from apps.systems.models import System
 from apps.systems.services.edit import advance, lock
 from weir.lifecycle.imports import ImportCommand
 
 logger = logging.getLogger(__name__)
 HEARTBEAT_EVERY_S = 0.5
-DATABASE_PATIENCE_S = 60.0
-RETRY_PAUSE_S = 0.5
 
 
 class LinesRefused(Exception):
@@ -168,24 +166,14 @@ def _forget() -> None:
 
 
 def _end(row: InterestImport, command: ImportCommand, **columns: Any) -> None:
-    """End the import, waiting for a Postgres that restarts."""
-    deadline = time.monotonic() + DATABASE_PATIENCE_S
-    while True:
-        try:
-            import_end(row, command, **columns)
-        except ImportTakenAway as gone:
-            logger.warning("%s: taken away meanwhile", gone)
-        except CancelWasAsked:
-            command, columns = ImportCommand.CANCEL, {}
-            continue
-        except (OperationalError, InterfaceError):
-            connection.close()
-            if time.monotonic() > deadline:
-                logger.exception("%s: database away too long; the reaper will find this", row)
-                return
-            time.sleep(RETRY_PAUSE_S)
-            continue
-        return
+    try:
+        patiently(lambda: import_end(row, command, **columns))
+    except ImportTakenAway as gone:
+        logger.warning("%s: taken away meanwhile", gone)
+    except CancelWasAsked:
+        _end(row, ImportCommand.CANCEL)
+    except (OperationalError, InterfaceError):
+        logger.exception("%s: database away too long; the reaper will find this", row)
 
 
 def _carry_out(row: InterestImport, pulse: Pulse) -> None:

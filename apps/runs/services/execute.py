@@ -3,12 +3,12 @@
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
+from apps.common.connections import DATABASE_PATIENCE_S, patiently
 from apps.common.errors import ApplicationError
 from apps.runs.models import Run
 from apps.runs.selectors import computation_of
@@ -27,24 +27,7 @@ from apps.runs.services.computations import run_job_inputs, run_store
 from apps.runs.services.gateway import JobOrder
 
 logger = logging.getLogger(__name__)
-DATABASE_PATIENCE_S = 60.0
-RETRY_PAUSE_S = 0.5
 HEARTBEAT_EVERY_S = 0.5
-
-
-def _patiently(action: Callable[[], Any]) -> Any:
-    """Do the action, waiting for a Postgres that restarts; its supervisor starts it within
-    seconds."""
-    deadline = time.monotonic() + DATABASE_PATIENCE_S
-    while True:
-        try:
-            return action()
-        except (OperationalError, InterfaceError) as error:
-            connection.close()
-            if time.monotonic() > deadline:
-                raise
-            logger.warning("database away, waiting: %s", str(error).strip())
-            time.sleep(RETRY_PAUSE_S)
 
 
 class _Pulse:
@@ -74,7 +57,7 @@ class _Pulse:
 def run_execute(*, public_id: UUID) -> None:
     """Carry out one attempt of this run, if it is queued: its kind registered the job and how to
     store the answer."""
-    run: Run | None = _patiently(lambda: run_claim(run=public_id))
+    run = patiently(lambda: run_claim(run=public_id))
     if run is None:
         return
     try:
@@ -91,12 +74,12 @@ def run_execute(*, public_id: UUID) -> None:
                 time_limit_s=run.time_limit_s,
                 progress_url=f"{settings.WEIR_WEB_URL}/internal/runs/progress",
                 progress_token=progress_token(run),
-                inputs=_patiently(lambda: run_job_inputs(run)),
+                inputs=patiently(lambda: run_job_inputs(run)),
             ),
             keep_going=_Pulse(run),
             patience_s=settings.WEIR_SPARK_PATIENCE_S,
         )
-        _patiently(lambda: run_store(run, answer))
+        patiently(lambda: run_store(run, answer))
     except RunTakenAway as gone:
         logger.warning("%s: taken away meanwhile, answer dropped", gone)
     except (gateway.JobCancelled, CancelWasAsked):
@@ -120,6 +103,6 @@ def run_execute(*, public_id: UUID) -> None:
 
 def _end(action: Callable[[], None]) -> None:
     try:
-        _patiently(action)
+        patiently(action)
     except RunTakenAway as gone:
         logger.warning("%s: taken away meanwhile", gone)
