@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from agent.drivers.nats.admission import Admission
 from agent.drivers.nats.names import class_inbox
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.drivers.nats.stats import Losses, read_stats
+from agent.drivers.nats.system_account import ServerLoad
 from agent.telemetry import Counters, Meter
 from apps.telemetry.domain.payload import TIMING_PER_S, TIMING_SHARE
 from tests.agent.brokers import Broker
@@ -63,8 +65,7 @@ class Fleet:
         await processed(client)
         return client
 
-    async def deliver(self) -> None:
-        agent = await self.connect("agent", user="agent", key=self.broker.secrets.agent_password)
+    async def deliver(self, agent: Any) -> None:
         while True:
             await agent.publish("weir.msg.trades", b"x")
             await asyncio.sleep(1 / RATE_PER_S)
@@ -114,7 +115,8 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
     await admission.open()
     await admission.admit({GOLD: ClassSpec(flow="trades", limit=None)})
     fleet = Fleet(broker, admission)
-    delivering = asyncio.create_task(fleet.deliver())
+    agent = await fleet.connect("agent", user="agent", key=broker.secrets.agent_password)
+    delivering = asyncio.create_task(fleet.deliver(agent))
     yield fleet
     delivering.cancel()
     await asyncio.gather(delivering, return_exceptions=True)
@@ -180,6 +182,23 @@ async def test_a_restarted_server_brings_no_burst(
     await fleet.look_until_counted()
     # Of the first second of a server little is counted, and its consumers a moment after itself.
     fleet.check(timing_per_s=TIMING_PER_S)
+
+
+@pytest.mark.asyncio
+async def test_counters_of_another_process_than_the_connections_are_no_reading(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server restarts after its connections were read, before its counters are."""
+    system = fleet.admission.system
+    load = system.load
+
+    async def of_successor() -> ServerLoad:
+        return replace(await load(), server="successor")
+
+    monkeypatch.setattr(system, "load", of_successor)
+    with pytest.raises(Retryable, match="was restarted"):
+        await fleet.admission._count()
+    assert fleet.admission.load.server == system.server
 
 
 @pytest.mark.asyncio
