@@ -5,10 +5,15 @@ from collections.abc import Mapping as Members
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from apps.accounts.models import User
 from apps.catalog.models import Group, Stream, Subscriber, Topic
 from apps.mappings.models import Mapping
+from apps.mappings.selectors.problem import mapping_problem
+from apps.mappings.selectors.settings import settings_of
 from apps.mappings.services import mapping_request
+from apps.mappings.services.settings import settings_update
 from apps.runs.models import Run
 from apps.runs.services.computations import run_job_inputs, run_store
 from apps.systems.models import System
@@ -16,6 +21,7 @@ from apps.systems.services import Drafts, entities_create
 from tests.factories import make_system
 from tests.factories.runs import claim
 from weir.clustering import answer
+from weir.clustering.cost import filtering_cost, map_in_force
 from weir.clustering.loads import MarketShape, market_load
 from weir.codec.mapping import choices_from_answer, mapping_from_json
 from weir.kernel import Call
@@ -142,3 +148,46 @@ def in_turn(market: Market) -> None:
         {name: at % STREAMS for at, name in enumerate(market.wanted)},
         {number: number % GROUPS for number in range(STREAMS)},
     )
+
+
+def set_weights(market: Market, **values: float) -> None:
+    """Weights and pace of the market's system, the others as they are."""
+    settings = settings_of(market.system)
+    settings_update(settings=settings, actor=None, expected_version=settings.version, values=values)
+
+
+def point_that_moves(mapping: Mapping) -> int:
+    """A map that moves something beyond what must move."""
+    points = mapping.outcome["points"]
+    return max(range(len(points)), key=lambda at: points[at]["moved"])
+
+
+def recounted(market: Market) -> float:
+    """The cost of the map in force, counted pair by pair from the catalogue."""
+    wants = {
+        user.name: set(user.interests.values_list("topic__name", flat=True))
+        for user in Subscriber.objects.filter(system=market.system)
+    }
+    weights = settings_of(market.system)
+    packet = weights.transport / weights.aggregation
+    topics = [
+        (t.name, t.rate_max_per_s, t.stream.name, t.stream.group.name)
+        for t in Topic.objects.filter(system=market.system).select_related("stream__group")
+        if t.stream and t.stream.group
+    ]
+    by_stream: dict[str, set[str]] = {}
+    by_group: dict[str, set[str]] = {}
+    for name, _, stream, group in topics:
+        by_stream.setdefault(stream, set()).add(name)
+        by_group.setdefault(group, set()).add(name)
+    cost = 0.0
+    for wanted in wants.values():
+        for name, rate, stream, group in topics:
+            if name in wanted or not wanted & by_group[group]:
+                continue
+            cost += rate * (weights.messaging if wanted & by_stream[stream] else packet)
+    problem = mapping_problem(market.system)
+    kept = map_in_force(problem)
+    exact = filtering_cost(problem, kept.stream_of, kept.group_of).total
+    assert exact == pytest.approx(cost, rel=1e-12)
+    return exact

@@ -9,22 +9,19 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.domain.roles import Role
-from apps.catalog.models import Stream, Subscriber, Topic
+from apps.catalog.models import Stream, Topic
 from apps.common.errors import ApplicationError, Conflict
 from apps.executions.models import Execution
 from apps.executions.services.advance import execution_advance
 from apps.mappings.models import Mapping
 from apps.mappings.selectors.in_force import map_in_force
-from apps.mappings.selectors.problem import mapping_problem
-from apps.mappings.selectors.settings import settings_of
 from apps.mappings.services import propose
 from apps.mappings.services.computation import plan as plan_by_rule
 from apps.mappings.services.propose import mapping_plan
-from apps.mappings.services.settings import settings_update
 from apps.plans.models import Plan
 from apps.plans.services import plan_execute, plan_roll_back, plans_settle
 from apps.systems.services import entity_update
-from tests.factories import make_system, make_user
+from tests.factories import make_user
 from tests.factories.market import (
     Market,
     in_turn,
@@ -32,10 +29,11 @@ from tests.factories.market import (
     make_market,
     map_market,
     maps_of,
+    point_that_moves,
+    recounted,
+    set_weights,
 )
 from tests.factories.plans import approved
-from weir.clustering.cost import filtering_cost
-from weir.clustering.cost import map_in_force as kept_map
 from weir.model.mapping import NOWHERE
 from weir.model.plan import Action
 
@@ -95,12 +93,6 @@ def wanted_places(mapping: Mapping, at: int) -> tuple[Places, Places]:
 
 def actions_of(plan: Plan) -> list[Action]:
     return [action for step in plan.content.steps for action in step.actions]
-
-
-def point_that_moves(mapping: Mapping) -> int:
-    """A map that moves something beyond what must move."""
-    points = mapping.outcome["points"]
-    return max(range(len(points)), key=lambda at: points[at]["moved"])
 
 
 def carried_out(plan: Plan, ines: Any, jon: Any, olga: Any) -> Execution:
@@ -169,13 +161,7 @@ class TestPlan:
         assert plan.snapshot_hash == mapping.run.snapshot.content_hash
 
     def test_keeps_the_pace_of_the_settings(self, market, mapping, ines):
-        settings = settings_of(market.system)
-        settings_update(
-            settings=settings,
-            actor=None,
-            expected_version=settings.version,
-            values={"flows_per_s": 2.5},
-        )
+        set_weights(market, flows_per_s=2.5)
         at = str(point_that_moves(mapping))
         usual = mapping_plan(mapping=mapping, actor=ines, map=at).content
         assert {len(step.actions) for step in usual.steps[:-1]} == {3}
@@ -186,13 +172,7 @@ class TestPlan:
         assert wide.pace_s == pytest.approx(2.0)
 
     def test_slow_pace_moves_one_at_a_time(self, market, mapping, ines):
-        settings = settings_of(market.system)
-        settings_update(
-            settings=settings,
-            actor=None,
-            expected_version=settings.version,
-            values={"flows_per_s": 0.001},
-        )
+        set_weights(market, flows_per_s=0.001)
         plan = mapping_plan(mapping=mapping, actor=ines, map=str(point_that_moves(mapping)))
         assert {len(step.actions) for step in plan.content.steps} == {1}
         assert plan.content.pace_s == pytest.approx(1000.0)
@@ -306,58 +286,15 @@ class TestOnTheWay:
         assert all("can receive it no longer" in action.effect for action in flows)
 
     def test_the_longer_pace_counts(self, market, mapping, ines, jon, olga):
-        settings = settings_of(market.system)
-        settings_update(
-            settings=settings,
-            actor=None,
-            expected_version=settings.version,
-            values={"flows_per_s": 1.0},
-        )
+        set_weights(market, flows_per_s=1.0)
         at = str(point_that_moves(mapping))
         plan = mapping_plan(mapping=mapping, actor=ines, map=at, moves_per_step=4)
         execution = plan_execute(plan=approved(plan, ines, jon), actor=olga)
         assert execution.pace_s == 4.0
 
 
-def recounted(market: Market) -> float:
-    """The cost of the map in force, counted pair by pair from the catalogue."""
-    wants = {
-        user.name: set(user.interests.values_list("topic__name", flat=True))
-        for user in Subscriber.objects.filter(system=market.system)
-    }
-    weights = settings_of(market.system)
-    packet = weights.transport / weights.aggregation
-    topics = [
-        (t.name, t.rate_max_per_s, t.stream.name, t.stream.group.name)
-        for t in Topic.objects.filter(system=market.system).select_related("stream__group")
-        if t.stream and t.stream.group
-    ]
-    by_stream: dict[str, set[str]] = {}
-    by_group: dict[str, set[str]] = {}
-    for name, _, stream, group in topics:
-        by_stream.setdefault(stream, set()).add(name)
-        by_group.setdefault(group, set()).add(name)
-    cost = 0.0
-    for wanted in wants.values():
-        for name, rate, stream, group in topics:
-            if name in wanted or not wanted & by_group[group]:
-                continue
-            cost += rate * (weights.messaging if wanted & by_stream[stream] else packet)
-    problem = mapping_problem(market.system)
-    kept = kept_map(problem)
-    exact = filtering_cost(problem, kept.stream_of, kept.group_of).total
-    assert exact == pytest.approx(cost, rel=1e-12)
-    return exact
-
-
 def test_prices_are_those_of_now(market, mapping, ines):
-    settings = settings_of(market.system)
-    settings_update(
-        settings=settings,
-        actor=None,
-        expected_version=settings.version,
-        values={"messaging": 20.0, "transport": 30.0},
-    )
+    set_weights(market, messaging=20.0, transport=30.0)
     plan = mapping_plan(mapping=mapping, actor=ines, map=str(point_that_moves(mapping)))
     (promise,) = plan.content.promise
     assert promise.before == map_in_force(market.system)["costs"]["cost"] == recounted(market)
@@ -383,13 +320,7 @@ class TestRefused:
         assert "at most 4 moves" in error.message
 
     def test_a_pause_of_more_than_a_day(self, market, mapping):
-        settings = settings_of(market.system)
-        settings_update(
-            settings=settings,
-            actor=None,
-            expected_version=settings.version,
-            values={"flows_per_s": 0.001},
-        )
+        set_weights(market, flows_per_s=0.001)
         error = self.refused(mapping, moves_per_step=87)
         assert [each.field for each in error.errors] == ["moves_per_step"]
         assert "Give at most 86." in error.message
@@ -445,96 +376,6 @@ class TestByRule:
             self.rule(mapping, ines)
         assert refusal.value.code == "nothing_to_change"
         assert words in refusal.value.message
-
-
-class TestApi:
-    def plan(self, api: Any, mapping: Mapping, **values: Any) -> Any:
-        return api.post(f"/api/v1/mappings/{mapping.public_id}/plan", values, format="json")
-
-    def test_makes_a_draft(self, api, mapping):
-        at = point_that_moves(mapping)
-        answer = self.plan(api, mapping, map=str(at), title="Spring", moves_per_step=7)
-        assert answer.status_code == 201, answer.content
-        body = answer.json()
-        assert (body["kind"], body["title"], body["state"]) == ("mapping", "Spring", "draft")
-        assert len(body["steps"][0]["actions"]) == 7
-        rows = [row for row in body["changes"] if row["kind"] == "move_flow"]
-        assert {row["unit"] for row in rows} == {""}
-        assert all(row["was"].startswith(("stream session-", "no stream")) for row in rows)
-        assert {check["state"] for check in body["checks"]} <= {"pass", "warn"}
-        assert body["hurt"]["disconnected"] == 0
-
-    def test_names_the_field_that_does_not_fit(self, api, mapping):
-        for values, field in (
-            ({"moves_per_step": 0}, "moves_per_step"),
-            ({"moves_per_step": 501}, "moves_per_step"),
-            ({"map": "7777"}, "map"),
-            ({"pace": 3}, "pace"),
-        ):
-            answer = self.plan(api, mapping, **values)
-            assert answer.status_code == 400, values
-            assert [error["field"] for error in answer.json()["errors"]] == [field]
-        assert not Plan.objects.exists()
-
-    def test_is_offered_while_the_model_is_the_same(self, api, market, mapping):
-        address = f"/api/v1/mappings/{mapping.public_id}"
-        assert "plan" in api.get(address).json()["allowed_commands"]
-        topic = market.topic(market.wanted[0])
-        values = {"rate_max_per_s": topic.rate_max_per_s + 1.0}
-        entity_update(instance=topic, actor=None, expected_version=1, values=values)
-        assert "plan" not in api.get(address).json()["allowed_commands"]
-
-    def test_is_no_viewers(self, as_role, mapping):
-        viewer = as_role(Role.VIEWER)
-        assert self.plan(viewer, mapping).status_code == 403
-        answer = viewer.get(f"/api/v1/mappings/{mapping.public_id}").json()
-        assert "plan" not in answer["allowed_commands"]
-
-
-class TestInForce:
-    def read(self, api: Any, market: Market) -> Any:
-        answer = api.get("/api/v1/map-in-force", {"system": str(market.system.public_id)})
-        assert answer.status_code == 200, answer.content
-        return answer.json()
-
-    def test_says_what_it_costs_and_who_is_missing(self, api, market):
-        lost = market.wanted[:3]
-        Topic.objects.filter(system=market.system, name__in=lost).update(stream=None)
-        body = self.read(api, market)
-        assert (body["wanted_flows"], body["missing_flows"]) == (len(market.wanted), 3)
-        assert body["mapped_flows"] == len(market.wanted) - 3
-        assert body["costs"]["cost"] == recounted(market)
-        assert body["costs"]["cost"] == pytest.approx(
-            body["costs"]["transport_cost"] + body["costs"]["messaging_cost"]
-        )
-
-    def test_changes_with_weights_and_rates_that_no_version_counts(self, api, market):
-        first = self.read(api, market)["costs"]["cost"]
-        settings = settings_of(market.system)
-        settings_update(
-            settings=settings,
-            actor=None,
-            expected_version=settings.version,
-            values={"messaging": 3.0},
-        )
-        second = self.read(api, market)["costs"]["cost"]
-        assert second > first
-        assert second == recounted(market)
-
-    def test_says_why_there_is_nothing(self, api):
-        market = make_market("bare")
-        body = self.read(api, market)
-        assert body["because"] == "No topic of bare is in a stream with a group yet."
-        assert (body["costs"], body["missing_flows"]) == (None, len(market.wanted))
-        empty = make_system("empty")
-        answer = api.get("/api/v1/map-in-force", {"system": str(empty.public_id)})
-        assert "has no topics yet" in answer.json()["because"]
-        assert answer.json()["costs"] is None
-
-    def test_needs_a_system(self, api):
-        answer = api.get("/api/v1/map-in-force")
-        assert answer.status_code == 400
-        assert answer.json()["errors"][0]["field"] == "system"
 
 
 def test_a_run_that_found_the_same_map_has_the_same_plan(market, mapping, ines):
