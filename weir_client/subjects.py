@@ -1,0 +1,57 @@
+"""Where at a NATS broker mapped flows are, and where receivers speak.
+
+| subject | who publishes | what |
+|---|---|---|
+| `weir.on.G.S.F` | the sender | frames of flow F on stream S of group G; a group is the prefix `weir.on.G` |
+| `weir.heard.F` | receivers | their replies to the flow's senders |
+| `weir.want` | receivers | which flows they want, as JSON |
+| `weir.who` | the agent | everybody say again what they want |
+| `weir.place` | receivers | a request: where are these flows? |
+| `weir.placed` | the agent | where flows are from now on, as JSON |
+
+Flows are url-quoted, dots too, as everywhere at a broker.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+from weir_client.frames import Place
+
+ON = "weir.on"
+HEARD = "weir.heard"
+WANT = "weir.want"
+WHO = "weir.who"
+PLACE = "weir.place"
+PLACED = "weir.placed"
+
+
+def token(name: str) -> str:
+    """Return a name as one token of a subject."""
+    return quote(name, safe="").replace(".", "%2E").replace("~", "%7E")
+
+
+def name_of(quoted: str) -> str:
+    """Return the name whose `token` this is."""
+    return unquote(quoted)
+
+
+def frame_subject(place: Place, flow: str) -> str:
+    """Return where frames of a flow go on a stream."""
+    return f"{ON}.{place.group}.{place.stream}.{token(flow)}"
+
+
+def group_subject(group: int) -> str:
+    """Return what whoever listens to a group subscribes to."""
+    return f"{ON}.{group}.>"
+
+
+def place_of(subject: str) -> Place:
+    """Return the stream of a frame's subject. Raises ValueError for another subject."""
+    _, _, group, stream, _ = subject.split(".")
+    return Place(int(group), int(stream))
+
+
+def reply_subject(flow: str) -> str:
+    """Return where receivers reply to senders of a flow."""
+    return f"{HEARD}.{token(flow)}"
