@@ -100,7 +100,9 @@ def frame_to_bytes(frame: Frame) -> bytes:
 def frame_from_bytes(packet: bytes) -> Frame:
     """Read a packet. Raises ValueError for what is none of this version."""
     try:
-        version, kind, of_flow, of_sender, life, move, number, group, stream = _FRAME.unpack_from(packet)
+        version, kind, of_flow, of_sender, life, move, number, group, stream = _FRAME.unpack_from(
+            packet
+        )
     except struct.error as error:
         raise ValueError("not a frame: too short") from error
     end = _FRAME.size + of_flow + of_sender

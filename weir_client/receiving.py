@@ -258,9 +258,7 @@ class FlowReceiver:
         track.next = frame.number + 1
         received.messages.append(frame)
 
-    def _lose(
-        self, track: _Track, first: int | None, last: int, received: Received
-    ) -> None:
+    def _lose(self, track: _Track, first: int | None, last: int, received: Received) -> None:
         if first is not None and first <= last:
             received.lost.append(Lost(self.flow, track.sender, track.life, first, last))
 

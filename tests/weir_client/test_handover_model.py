@@ -7,7 +7,7 @@ import pytest
 from tests.suites import effort
 from tests.weir_client.virtual import Weather, World
 from weir_client.frames import Answer, Frame, Kind, Place
-from weir_client.receiving import FlowReceiver, Lost, Quality, Received
+from weir_client.receiving import FlowReceiver, Quality
 from weir_client.sending import FlowSender, HandOverTimes, Phase, Sent
 
 PLACES = [Place(group, stream) for group in range(2) for stream in range(3)]
@@ -140,7 +140,8 @@ class SaysTooLittle(FlowSender):
     def _signals(self) -> list[Sent]:
         return [
             (place, Frame(f.kind, f.flow, f.sender, f.life, f.move, f.number - 1, f.place))
-            if f.kind in (Kind.LAST, Kind.FIRST) and f.number > 1 else (place, f)
+            if f.kind in (Kind.LAST, Kind.FIRST) and f.number > 1
+            else (place, f)
             for place, f in super()._signals()
         ]
 

@@ -90,7 +90,11 @@ class World:
     def add_sender(self, name: str, place: Place) -> FlowSender:
         life = next(self._lives)
         sender = self._sender_class(
-            FLOW, name, life=life, place=place, times=self.times,
+            FLOW,
+            name,
+            life=life,
+            place=place,
+            times=self.times,
             receivers=lambda: tuple(self.receivers),
         )
         self.senders[name] = sender

@@ -140,6 +140,42 @@ class FlowSpec:
     for longer misses messages, and what is read again after longer may be delivered twice."""
 
 
+class HandOverPhase(StrEnum):
+    """Name where one hand-over of a flow from stream to stream is."""
+
+    PREPARING = "preparing"
+    """Messages are on the former stream, and subscribers are asked to listen to the new one."""
+    DRAINING = "draining"
+    """Messages are on the new stream, and subscribers may still read the former one."""
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamPlace:
+    """Name a stream, in its group, by their numbers in the system."""
+
+    group: Count
+    stream: Count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandOver:
+    """Describe the last hand-over of one flow at a broker."""
+
+    source: StreamPlace
+    target: StreamPlace
+    phase: HandOverPhase
+    began_at: float
+    """In Unix seconds of the agent's clock."""
+    took_s: float | None = None
+    """From Change until every subscriber had all of the former stream, or was given up; None until
+    then."""
+    unready: Count = 0
+    """Subscribers that the switch did not wait for any longer: they may have missed messages."""
+    next: StreamPlace | None = None
+    """Where the flow goes once this hand-over is done; None: nowhere."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassSpec:
     """A consumer class at this broker. `limit` None: everybody who asks is admitted."""
@@ -206,6 +242,9 @@ class Document:
     """Flow -> its publishers, where each has a broker of its own. Flows that are not named here
     take every publisher."""
     classes: Mapping[str, ClassSpec] = field(default_factory=dict)
+    places: Mapping[str, StreamPlace] = field(default_factory=dict)
+    """Flow -> the stream on which subscribers at this broker receive it, of flows of the map that
+    have some here."""
     neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
     orders: tuple[Order, ...] = ()
     unmanaged: str = Unmanaged.REFUSE.value
@@ -268,6 +307,10 @@ class Observed:
     publishers are not let in."""
     class_failures: Mapping[str, str] = field(default_factory=dict)
     """Class -> why its consumers are not admitted as the document asks."""
+    hand_overs: Mapping[str, HandOver] | None = None
+    """Flow -> its last hand-over, of those that are under way or were done lately. A flow that is
+    not here is where the document of `number` places it. None: an older agent, or a broker that
+    sends on no streams."""
     links: tuple[str, ...] = ()
     """The neighbours in the forwarding tables, sorted."""
     problems: tuple[str, ...] = ()
