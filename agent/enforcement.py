@@ -90,6 +90,8 @@ class Enforcer:
         self._flow_failures: dict[str, str] = {}
         self._class_failures: dict[str, str] = {}
         self._classes: Mapping[str, ClassSpec] = {}
+        self._places: frozenset[str] = frozenset()
+        """The flows that subscribers here receive on streams."""
 
     async def apply(self, document: Document, *, current: Callable[[], bool]) -> bool:
         """Enforce what differs. Returns False when something is left to do; call again after a
@@ -105,8 +107,11 @@ class Enforcer:
         # Who is let in no more goes before anything else; who comes anew comes last.
         await self._assign(problems, document, self._lists.shrink)
         # Delivery starts before consumers are admitted, and stops after the last one has left.
-        undelivered = await self._want(problems, {**self._classes, **document.classes})
-        self._classes = document.classes
+        undelivered = await self._want(
+            problems, {**self._classes, **document.classes}, {*self._places, *document.places}
+        )
+        self._classes, self._places = document.classes, frozenset(document.places)
+        self._driver.map_flows(document.places)
         server = self._driver.server
         anew = server not in ("", self._made)
         channels = {} if anew else self._channels
@@ -136,7 +141,7 @@ class Enforcer:
         if whole:
             # Classes without limits and the rule for strangers have no operation of their own.
             await self._admit(problems, document, ())
-            undelivered = await self._want(problems, document.classes)
+            undelivered = await self._want(problems, document.classes, self._places)
             # A flow whose ingress could not be made cannot take publishers.
             await self._assign(
                 problems, document, lambda lists: self._lists.set(lists, but=failures)
@@ -191,6 +196,7 @@ class Enforcer:
             served={name: spec.flow for name, spec in self._served().items()},
             flow_failures=self._flow_failures,
             class_failures=self._class_failures,
+            hand_overs=self._driver.hand_overs(),
             links=tuple(sorted(self._router.tables.links)),
             problems=tuple(sorted(set(problems))),
         )
@@ -380,11 +386,13 @@ class Enforcer:
             self._closed = server, flows
 
     async def _want(
-        self, problems: dict[str, str], classes: Mapping[str, ClassSpec]
+        self, problems: dict[str, str], classes: Mapping[str, ClassSpec], mapped: Collection[str]
     ) -> dict[str, str]:
-        """Declare interest in the flows of classes that may have consumers. Returns the flows that
-        are not delivered here, each with the reason."""
+        """Declare interest in the flows of classes that may have consumers, and in those that
+        subscribers receive on streams. Returns the flows that are not delivered here, each with
+        the reason."""
         wanted = {spec.flow for spec in classes.values() if spec.limit is None or spec.limit > 0}
+        wanted.update(mapped)
         try:
             undelivered = await self._router.flows.set_local(wanted)
         except DriverError as error:

@@ -1,7 +1,8 @@
 """Send flows on the streams that the document maps them to, and hand them over when it changes.
 
-One `FlowSender` for each mapped flow; its life is that of this process, so a restart begins anew on
-the stream that the document names, and receivers take that for what it is.
+There is one `FlowSender` for each mapped flow. Its life ends with this process, or when the flow
+leaves the map: the next one begins on the stream that the document names, and receivers tell the
+two apart.
 """
 
 from __future__ import annotations
@@ -9,29 +10,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from weir.coordination.wire import HandOver, HandOverPhase, StreamPlace
 from weir_client.frames import Place, Reply
 from weir_client.sending import FlowSender, HandOverTimes, Phase, Sent
 
 KEEP_S = 60.0
 """How long a hand-over that is done stays in what is observed."""
+LEARN_S = 1.0
+"""How long receivers may take to say what they want once the agent can hear them (again)."""
+_UNKNOWN = ""
+"""Stands for receivers that may be there and are not known yet."""
+MOST_KEPT = 200
+"""How many of those that are done stay there at most."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
-    """Where one flow is at this broker, and where it goes."""
-
-    place: Place
-    goal: Place
-    phase: Phase
-    since_s: float
-    """Since when it is in this phase, in seconds before now."""
-    took_s: float | None = None
-    """How long the last hand-over took, from Change until it was done."""
-    unready: int = 0
-    """Receivers that the last hand-over did not wait for any longer."""
+Places = Mapping[str, tuple[Place, ...]]
+"""Flow -> the streams on which messages of it may come."""
 
 
 class Wants:
@@ -42,17 +37,22 @@ class Wants:
         """Receiver -> the flows it wants."""
         self._receivers: dict[str, set[str]] = {}
 
-    def take(self, receiver: str, flows: Sequence[str]) -> None:
-        """Take what a receiver says that it wants from now on."""
-        self.gone(receiver)
+    def take(self, receiver: str, flows: Iterable[str]) -> None:
+        """Replace what a receiver wants."""
+        self.remove(receiver)
         self._flows[receiver] = frozenset(flows)
-        for flow in flows:
+        for flow in self._flows[receiver]:
             self._receivers.setdefault(flow, set()).add(receiver)
 
-    def gone(self, receiver: str) -> None:
-        """Forget a receiver whose connection has ended."""
-        for flow in self._flows.pop(receiver, frozenset()):
-            self._receivers[flow].discard(receiver)
+    def remove(self, receiver: str) -> frozenset[str]:
+        """Forget a receiver; return the flows that it wanted."""
+        flows = self._flows.pop(receiver, frozenset())
+        for flow in flows:
+            receivers = self._receivers[flow]
+            receivers.discard(receiver)
+            if not receivers:
+                del self._receivers[flow]
+        return flows
 
     def receivers(self, flow: str) -> frozenset[str]:
         """Return who wants a flow."""
@@ -60,118 +60,207 @@ class Wants:
 
 
 class MappedFlows:
-    """The flows that are sent on streams here. Call `map_to` with what a document says."""
+    """The flows that one broker's subscribers receive on streams. Call `map_to` with what a
+    document says, and keep `run` running."""
 
     def __init__(
         self,
         broker: str,
         *,
-        transmit: Callable[[list[Sent]], None],
-        placed: Callable[[Mapping[str, tuple[Place, ...]]], None],
+        transmit: Callable[[Sequence[Sent], bytes], None],
+        announce: Callable[[Places], None],
+        ask_again: Callable[[], None] = lambda: None,
         times: HandOverTimes | None = None,
         clock: Callable[[], float] = time.monotonic,
-        life: int | None = None,
+        wall: Callable[[], float] = time.time,
     ) -> None:
-        """Take `transmit`, which sends frames in this order, `placed`, which tells receivers on
-        which streams flows are from now on, and `life`, when this process began, in nanoseconds."""
-        self.wants = Wants()
+        """Take what reaches receivers: `transmit`, which sends frames in this order with the headers
+        of a message, `announce`, which names the streams of flows from now on (none: the flow is not
+        mapped any more), and `ask_again`, which has every receiver repeat what it wants."""
+        self._wants = Wants()
         self._broker = broker
         self._transmit = transmit
-        self._placed = placed
+        self._announce = announce
+        self._ask_again = ask_again
         self._times = times or HandOverTimes()
         self._clock = clock
-        self._life = time.time_ns() if life is None else life
+        self._wall = wall
         self._senders: dict[str, FlowSender] = {}
+        self._moving: dict[str, FlowSender] = {}
+        """Flows whose hand-over is under way."""
+        self._moved: dict[str, FlowSender] = {}
+        """Flows whose last hand-over is done, in the order of that."""
+        self._learns_until = clock() + LEARN_S
+        self._settled: set[str] = set()
+        """Flows that have left a stream, which receivers do not know yet."""
         self._changed = asyncio.Event()
 
-    def map_to(self, places: Mapping[str, Place]) -> None:
-        """Send these flows, and no others, on these streams. Flows whose stream is another than
-        before are handed over."""
-        now, changed = self._clock(), []
-        for flow in self._senders.keys() - places.keys():
-            del self._senders[flow]
-        for flow, place in places.items():
-            sender = self._senders.get(flow)
-            if sender is None:
-                self._senders[flow] = FlowSender(
-                    flow,
-                    self._broker,
-                    life=self._life,
-                    place=place,
-                    times=self._times,
-                    receivers=lambda flow=flow: self.wants.receivers(flow),  # type: ignore[misc]
-                )
-                changed.append(flow)
-            elif sender.goal != place:
-                self._act(sender, sender.move_to(place, now))
-                changed.append(flow)
-        self._placed(self.places(changed))
-        self._changed.set()
+    # --- the document
 
-    def send(self, flow: str, payloads: Sequence[bytes]) -> None:
-        """Send messages of a flow; nothing where it is not mapped."""
+    def map_to(self, places: Mapping[str, StreamPlace]) -> None:
+        """Send these flows, and no others, on these streams. A flow whose stream is another than
+        before is handed over; one whose hand-over is under way goes on from there."""
+        now = self._clock()
+        changed = [flow for flow in self._senders if flow not in places]
+        for flow in changed:
+            for each in (self._senders, self._moving, self._moved):
+                each.pop(flow, None)
+        for flow, at in places.items():
+            place, sender = Place(at.group, at.stream), self._senders.get(flow)
+            if sender is None:
+                self._senders[flow] = self._sender(flow, place)
+            elif sender.goal == place:
+                continue
+            else:
+                self._go_on(sender, sender.move_to(place, now))
+            changed.append(flow)
+        if changed:
+            self._announce(self.places(changed))
+
+    def _sender(self, flow: str, place: Place) -> FlowSender:
+        return FlowSender(
+            flow,
+            self._broker,
+            # A flow that comes back to the map counts its messages anew.
+            life=int(self._wall() * 1e9),
+            place=place,
+            times=self._times,
+            receivers=lambda: self._receivers(flow),
+        )
+
+    def _receivers(self, flow: str) -> frozenset[str]:
+        """Return who is waited for. While somebody may be there who is not known, that takes as
+        long as anybody is waited for."""
+        known = self._wants.receivers(flow)
+        return known | {_UNKNOWN} if self._clock() < self._learns_until else known
+
+    # --- messages and receivers
+
+    def send(self, flow: str, payload: bytes, header: bytes = b"") -> None:
+        """Send a message of a flow; nothing where the flow is not mapped."""
         sender = self._senders.get(flow)
         if sender is not None:
-            for payload in payloads:
-                self._transmit(sender.send(payload))
+            self._transmit(sender.send(payload), header)
+
+    @property
+    def flows(self) -> tuple[str, ...]:
+        """Return the flows that are sent on streams here."""
+        return tuple(self._senders)
+
+    def places(self, flows: Iterable[str]) -> dict[str, tuple[Place, ...]]:
+        """Return on which streams messages of these flows may come: the one that a flow goes to,
+        the one that it is on, and the one that may still hold some. No stream: it is not mapped."""
+        return {flow: _places(self._senders.get(flow)) for flow in flows}
+
+    def learn(self) -> None:
+        """Count on receivers that are not known: nobody could be heard until now."""
+        self._learns_until = self._clock() + LEARN_S
+        self._ask_again()
+
+    def take_wants(self, receiver: str, flows: Iterable[str]) -> None:
+        """Take which flows a receiver wants from now on, and no others."""
+        self._without(receiver, but=flows)
+        self._wants.take(receiver, flows)
+
+    def remove_receiver(self, receiver: str) -> None:
+        """Wait no more for a receiver whose connection has ended."""
+        self._without(receiver)
 
     def take(self, reply: Reply) -> None:
         """Take what a receiver says of a hand-over."""
         sender = self._senders.get(reply.flow)
         if sender is not None and reply.sender == self._broker:
-            self._act(sender, sender.take(reply, self._clock()))
+            self._go_on(sender, sender.take(reply, self._clock()))
 
-    def places(self, flows: Sequence[str]) -> dict[str, tuple[Place, ...]]:
-        """Return on which streams flows are: the one they go to, and the one that may still hold
-        messages. Flows that are not sent here are left out."""
-        places = {}
-        for flow in flows:
-            sender = self._senders.get(flow)
-            if sender is not None:
-                where = {sender.goal, sender.place}
-                if sender.phase is Phase.DRAINING and sender.hand_over is not None:
-                    where.add(sender.hand_over.source)
-                places[flow] = tuple(sorted(where))
-        return places
-
-    def observed(self) -> dict[str, Placed]:
-        """Return where each flow is."""
+    def _without(self, receiver: str, but: Iterable[str] = ()) -> None:
         now = self._clock()
-        return {flow: _placed(sender, now) for flow, sender in self._senders.items()}
+        for flow in self._wants.remove(receiver) - frozenset(but):
+            sender = self._moving.get(flow)
+            if sender is not None:
+                self._go_on(sender, sender.wake(now))
+
+    # --- hand-overs
 
     async def run(self) -> None:
         """Go on with hand-overs as time passes, until cancelled."""
         while True:
             now = self._clock()
-            times = []
-            for sender in list(self._senders.values()):
+            if self._settled:
+                settled, self._settled = self._settled, set()
+                self._announce(self.places(settled))
+            for sender in list(self._moving.values()):
                 wake_at = sender.wake_at()
                 if wake_at is not None and wake_at <= now:
-                    self._act(sender, sender.wake(now))
-                    wake_at = sender.wake_at()
-                if wake_at is not None:
-                    times.append(wake_at)
+                    self._go_on(sender, sender.wake(now))
+            times = [at for s in self._moving.values() if (at := s.wake_at()) is not None]
             self._changed.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, min(times) - now) if times else None):
                     await self._changed.wait()
 
-    def _act(self, sender: FlowSender, frames: list[Sent]) -> None:
-        self._transmit(frames)
+    def observed(self) -> dict[str, HandOver]:
+        """Return the last hand-over of each flow that is on its way, or has been lately."""
+        ahead = self._wall() - self._clock()
+        for flow, sender in list(self._moved.items()):
+            done_at = sender.hand_over.done_at if sender.hand_over is not None else None
+            late = done_at is None or done_at < self._clock() - KEEP_S
+            if late or len(self._moved) > MOST_KEPT:
+                del self._moved[flow]
+        every = {**self._moved, **self._moving}
+        return {flow: entry for flow, s in every.items() if (entry := _entry(s, ahead)) is not None}
+
+    def _go_on(self, sender: FlowSender, frames: Sequence[Sent]) -> None:
+        """Send what a sender has to say, and take note of where its hand-over is."""
         if frames:
+            self._transmit(frames, b"")
+        flow, current = sender.flow, sender.hand_over
+        if sender.phase is not Phase.STEADY:
+            self._moved.pop(flow, None)
+            self._moving[flow] = sender
             self._changed.set()
+        elif self._moving.pop(flow, None) is not None or (frames and current is not None):
+            self._moved[flow] = sender
+            self._settled.add(flow)
+            self._changed.set()
+            # Who has not answered is waited for again once it says what it wants.
+            missing = () if current is None else current.undone
+            for receiver in frozenset(missing) - {_UNKNOWN}:
+                self._without(receiver)
+            if missing:
+                self._ask_again()
 
 
-def _placed(sender: FlowSender, now: float) -> Placed:
+def _places(sender: FlowSender | None) -> tuple[Place, ...]:
+    if sender is None:
+        return ()
+    places = {sender.goal, sender.place}
+    if sender.phase is not Phase.STEADY and sender.hand_over is not None:
+        places |= {sender.hand_over.source, sender.hand_over.target}
+    return tuple(sorted(places))
+
+
+_PHASES = {
+    Phase.PREPARING: HandOverPhase.PREPARING,
+    Phase.DRAINING: HandOverPhase.DRAINING,
+    Phase.STEADY: HandOverPhase.DONE,
+}
+
+
+def _entry(sender: FlowSender, ahead: float) -> HandOver | None:
+    """Return the entry of a sender's last hand-over; `ahead`: of the clock, by Unix time."""
     current = sender.hand_over
     if current is None:
-        return Placed(place=sender.place, goal=sender.goal, phase=sender.phase, since_s=0.0)
-    began = current.done_at or current.switched_at or current.began_at
-    return Placed(
-        place=sender.place,
-        goal=sender.goal,
-        phase=sender.phase,
-        since_s=max(0.0, now - began),
+        return None
+    return HandOver(
+        source=_stream_place(current.source),
+        target=_stream_place(current.target),
+        phase=_PHASES[sender.phase],
+        began_at=round(ahead + current.began_at, 3),
         took_s=None if current.done_at is None else current.done_at - current.began_at,
-        unready=len(current.unready),
+        unready=len(frozenset(current.unready) - {_UNKNOWN}),
+        next=None if sender.goal == current.target else _stream_place(sender.goal),
     )
+
+
+def _stream_place(place: Place) -> StreamPlace:
+    return StreamPlace(group=place.group, stream=place.stream)

@@ -24,6 +24,8 @@ WANT = "weir.want"
 WHO = "weir.who"
 PLACE = "weir.place"
 PLACED = "weir.placed"
+INBOX = "_INBOX_weir_subscriber"
+"""The prefix of the inboxes to which the agent answers subscribers."""
 
 
 def token(name: str) -> str:

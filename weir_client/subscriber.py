@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import time
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
@@ -91,6 +92,8 @@ class Subscriber:
         those of `nats.connect`. Raises what that raises."""
         options = {"max_reconnect_attempts": -1, "reconnect_time_wait": 0.2, **options}
         subscriber: Subscriber
+        # Two clients of one name are two receivers.
+        name = f"{name}/{secrets.token_hex(4)}"
 
         async def back() -> None:
             subscriber._changed.set()
@@ -101,6 +104,7 @@ class Subscriber:
             name=name,
             user=SUBSCRIBER_USER,
             password=key,
+            inbox_prefix=subjects.INBOX,
             reconnected_cb=back,
             **options,
         )

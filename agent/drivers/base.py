@@ -20,7 +20,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
 
-from weir.coordination.wire import KEEP_S, ClassSpec, Delivery, Publishers
+from weir.coordination.wire import (
+    KEEP_S,
+    ClassSpec,
+    Delivery,
+    HandOver,
+    Publishers,
+    StreamPlace,
+)
 
 MOST_PUBLISHERS = 5_000
 LONGEST_NAME = 200
@@ -460,6 +467,17 @@ class Driver(Protocol):
 
         Returns the flows which a connection may still publish whose publisher may not: call again.
         """
+        ...
+
+    def map_flows(self, places: Mapping[str, StreamPlace]) -> None:
+        """Send subscribers the best-effort messages that are published to the deliveries of these
+        flows, and of no others, on these streams from now on. A flow whose stream is another than
+        before is handed over."""
+        ...
+
+    def hand_overs(self) -> Mapping[str, HandOver] | None:
+        """Return the last hand-over of each mapped flow that is on its way now, or has been lately.
+        None before the first `map_flows`, or where the product sends on no streams."""
         ...
 
     async def revoke(self, name: str, consumer: str) -> None:

@@ -55,7 +55,14 @@ SPOKEN = (
     "weir.to.n1.!",
     "weir.to.n2.trades",
     "weir.interest.n2",
+    "weir.on.1.2.trades",
+    "weir.heard.trades",
+    "weir.want",
+    "weir.who",
+    "weir.place",
+    "weir.placed",
     "_INBOX.somebody.1",
+    "_INBOX_weir_subscriber.somebody.1",
     "_INBOX_gold.somebody.1",
     "_INBOX_silver.somebody.1",
     "_WEIR.agent.1.1",
@@ -77,6 +84,9 @@ LISTENED = (
         "weir.to.n1.*",
         "weir.to.n1.>",
         "weir.interest.*",
+        "weir.on.>",
+        "weir.on.1.>",
+        "weir.heard.*",
     ),
     *("_INBOX.>", "_INBOX.*.*", "_INBOX_gold.>", "_INBOX_silver.>", "_INBOX_silver.*.*"),
     *("_WEIR.>", "_WEIR.agent.>", "_WEIR.link.>", "_WEIR.link.n1.>", "_WEIR.link.n2.>"),
@@ -118,6 +128,10 @@ def _reader(stream: str) -> set[str]:
 HEARS = {
     "publisher": {"_INBOX.somebody.1", "weir.moved.trades"},
     "consumer": {"weir.msg.trades", "_INBOX_gold.somebody.1"},
+    "subscriber": {
+        *("weir.on.1.2.trades", "weir.who", "weir.placed"),
+        "_INBOX_weir_subscriber.somebody.1",
+    },
     "link": {"weir.to.n1.trades", "weir.to.n1.!", "_WEIR.link.n1.1.1"},
     "stranger": set[str](),
     "nameless": set[str](),
@@ -125,6 +139,7 @@ HEARS = {
 MAY_ASK = {
     "publisher": set[str](),
     "consumer": _reader("WEIR_MSG_trades"),
+    "subscriber": set[str](),
     "link": _reader("WEIR_TO_n1") | {"STREAM.PURGE.WEIR_TO_n1", "DIRECT.GET.WEIR_TO_n1"},
     "stranger": set[str](),
     "nameless": set[str](),
@@ -135,6 +150,7 @@ MAY_SAY = {
     "publisher": {"weir.in.trades", "weir.in.kept", "weir.where.trades"},
     "publisher that is not in the list of trades": {"weir.in.kept", "weir.where.trades"},
     "consumer": set[str](),
+    "subscriber": {"weir.heard.trades", "weir.want", "weir.place"},
     "link": {"weir.ask.n1", "weir.interest.n1"},
     "stranger": {
         *(subject for subject in SPOKEN if not subject.startswith("weir.")),
@@ -166,6 +182,8 @@ class Scene:
                 return await self._connect("publisher", key)
             case "consumer":
                 return await self._connect(GOLD, key, class_inbox(GOLD))
+            case "subscriber":
+                return await self._connect("subscriber", key, "_INBOX_weir_subscriber")
             case "other consumer":
                 return await self._connect(SILVER, key, class_inbox(SILVER))
             case "consumer of a full class":
@@ -381,7 +399,8 @@ async def test_says_what_is_its_own(scene: Scene, agent: Client, who: str) -> No
 
 
 WRONG = (
-    *(f"wrong password for {user}" for user in (GOLD, FULL, "publisher", "agent", "admission")),
+    *(f"wrong password for {user}" for user in (GOLD, FULL, "publisher", "subscriber")),
+    *(f"wrong password for {user}" for user in ("agent", "admission")),
     *("wrong password for link", "wrong password for system", "consumer of a full class"),
     *("link of an unknown key", "link with a signature for another broker"),
     *("link with another neighbour's key", "link with a stolen signature"),
@@ -438,7 +457,7 @@ async def test_what_a_consumer_fetches_is_heard_by_nobody_else(scene: Scene, age
     async def keep(message: Any) -> None:
         overheard.append(message.data)
 
-    for who in ("publisher", "consumer", "link", "stranger"):
+    for who in ("publisher", "consumer", "subscriber", "link", "stranger"):
         spy = await scene.come(who)
         for subject in ("_INBOX.>", "_INBOX_silver.>", "*.>", ">"):
             await spy.subscribe(subject, cb=keep)
@@ -464,7 +483,7 @@ async def test_a_link_asks_in_its_own_name_only(scene: Scene, agent: Client) -> 
 
     await agent.subscribe("weir.ask.*", cb=keep)
     await processed(agent)
-    for who in ("publisher", "consumer", "stranger", "link"):
+    for who in ("publisher", "consumer", "subscriber", "stranger", "link"):
         client = await scene.come(who)
         for name in ("n2", "n1"):
             await client.publish(f"weir.ask.{name}", who.encode())

@@ -26,7 +26,7 @@ import contextlib
 import logging
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +36,13 @@ from agent.admission import AdmissionBook
 from agent.drivers.base import ClassAdmission, Fenced, Retryable, Unsupported
 from agent.drivers.nats import names
 from agent.drivers.nats.link_access import LinkAccess
-from agent.drivers.nats.login import GUEST, LoginDecider, place_of, publisher_record
+from agent.drivers.nats.login import (
+    GUEST,
+    LoginDecider,
+    place_of,
+    publisher_record,
+    subscriber_name,
+)
 from agent.drivers.nats.publisher_times import PublisherTimes
 from agent.drivers.nats.server_config import ADMISSION_USER, AUTH_TIMEOUT_S, BrokerSecrets
 from agent.drivers.nats.stats import Deliveries
@@ -64,6 +70,42 @@ class Counted:
     """The time of reading, in seconds of the monotonic clock."""
     delivered: Mapping[str, int] = field(default_factory=dict)
     """Class -> messages that its consumers had received from the process of `Admission.load`."""
+
+
+class Subscribers:
+    """The connections of subscribers of streams."""
+
+    def __init__(self) -> None:
+        self.gone: Callable[[str], None] = lambda name: None
+        """It is called with the name of a subscriber whose last connection has ended."""
+        self._names: dict[int, str] = {}
+        self._begun: dict[int, int] = {}
+        """Connection -> how many had begun before it."""
+        self._count = 0
+
+    def mark(self) -> int:
+        """Return a number for `present`, to be taken before the connections are read."""
+        return self._count
+
+    def begin(self, number: int, name: str) -> None:
+        """Take note of a connection; idempotent."""
+        if number not in self._names:
+            self._begun[number] = self._count
+            self._count += 1
+        self._names[number] = name
+
+    def end(self, number: int) -> None:
+        """Forget a connection that has ended; others are none of a subscriber."""
+        name = self._names.pop(number, None)
+        self._begun.pop(number, None)
+        if name is not None and name not in self._names.values():
+            self.gone(name)
+
+    def present(self, numbers: Collection[int], *, as_of: int) -> None:
+        """Forget all other connections than these that had begun as of a `mark`."""
+        for number in self._names.keys() - set(numbers):
+            if self._begun[number] < as_of:
+                self.end(number)
 
 
 class Admission:
@@ -96,6 +138,7 @@ class Admission:
         self.counted = Counted()
         self.system = SystemAccount(url=url, password=secrets.system_password, life=life, tls=tls)
         self.links = LinkAccess(broker)
+        self.subscribers = Subscribers()
         self._tls = tls
         self._url = url
         self._life = life
@@ -196,6 +239,7 @@ class Admission:
             self.book.clear()
             self.links.clear()
             self.publishers.clear()
+            self.subscribers.present((), as_of=self.subscribers.mark())
             self.publisher_times.clear()
             self._unmanaged.clear()
             self._server = server
@@ -394,6 +438,7 @@ class Admission:
         self._unmanaged.pop(number, None)
         self.links.gone(number)
         self.publishers.gone(number)
+        self.subscribers.end(number)
         place = self.book.gone(number, time.time())
         # The event takes the client's view: `received` is what the server's list calls `out`.
         received = int(event.get("received", {}).get("msgs", 0))
@@ -410,6 +455,8 @@ class Admission:
         elif (record := publisher_record(user)) is not None:
             self.publishers.adopt(number, name=name, record=record)
             self._someone_leaves.set()
+        elif (subscriber := subscriber_name(user)) is not None:
+            self.subscribers.begin(number, subscriber)
         elif not self.links.meet(number, user) and self.book.place(number) is None:
             place = place_of(number, user, name)
             if place is not None:
@@ -423,6 +470,7 @@ class Admission:
         if self._server != self.system.server:
             raise Retryable("the broker was restarted; its connections are being read again")
         as_of, logins = self.book.mark(), self.publishers.mark()
+        subscribers = self.subscribers.mark()
         connections = await self.system.connections()
         pending: set[int] = set()
         for connection in connections:
@@ -441,6 +489,7 @@ class Admission:
         self.publishers.present(here, as_of=logins)
         self.publisher_times.read(connections, self.publishers.name_of)
         self.links.present(here)
+        self.subscribers.present(here, as_of=subscribers)
         self._unmanaged = {n: name for n, name in self._unmanaged.items() if n in here}
         self._deliveries.present(here)
         self._counting = True

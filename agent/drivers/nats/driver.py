@@ -35,6 +35,7 @@ from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.core import CoreReader, CoreWriter
 from agent.drivers.nats.link import Link
 from agent.drivers.nats.link_access import LinkKey
+from agent.drivers.nats.mapped_streams import MappedStreams
 from agent.drivers.nats.neighbours import Declared, inquiries
 from agent.drivers.nats.own_server import OPEN_S, OwnServer
 from agent.drivers.nats.server_clock import ServerClock
@@ -50,7 +51,9 @@ from weir.coordination.wire import (
     KEEP_S,
     ClassSpec,
     Delivery,
+    HandOver,
     Publishers,
+    StreamPlace,
     broker_too_long,
     reliable_flow_too_long,
     token,
@@ -97,6 +100,9 @@ class NatsDriver:
         self._jetstream = True
         self._losses = Losses()
         self._core = CoreWriter(self._own, self._losses, self._misses)
+        self._mapped = MappedStreams(self._own, broker, self._losses)
+        if self._admission is not None:
+            self._admission.subscribers.gone = self._mapped.remove_receiver
         self._set_aside = SetAside(self._losses)
         self._clock = ServerClock()
         self._changing = asyncio.Lock()
@@ -138,6 +144,7 @@ class NatsDriver:
             self._whereabouts = asyncio.create_task(
                 whereabouts.answer(self._own, self._where), name="questions of publishers"
             )
+        self._mapped.start()
         return BrokerFacts(
             name=str(info.get("server_name", "")),
             version=str(info.get("version", "")),
@@ -162,6 +169,7 @@ class NatsDriver:
         if self._whereabouts is not None:
             await end(self._whereabouts)
             self._whereabouts = None
+        await self._mapped.close()
         for neighbour in tuple(self._links):
             await self._links.pop(neighbour).close()
         for reader in self._ingress.values():
@@ -325,6 +333,8 @@ class NatsDriver:
             return
         if channel.delivery is Delivery.BEST_EFFORT:
             await self._core.publish(channel, messages)
+            if channel.place is Place.DELIVERY:
+                self._mapped.send(channel.flow, messages)
             return
         match channel.place:
             case Place.OUTBOX:
@@ -548,6 +558,12 @@ class NatsDriver:
                 "lists of publishers need a server whose auth callout asks this agent"
             )
         return frozenset()
+
+    def map_flows(self, places: Mapping[str, StreamPlace]) -> None:
+        self._mapped.map_to(places)
+
+    def hand_overs(self) -> Mapping[str, HandOver] | None:
+        return self._mapped.observed()
 
     def _where(self, flow: str, name: str) -> dict[str, str | bool]:
         """Return where a publisher of a flow belongs."""

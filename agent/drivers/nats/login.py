@@ -1,10 +1,11 @@
 """Decide who may connect, as which user and with which rights: the answer to one request of the
 server.
 
-A client can connect in three ways: as a class or as `publisher` with the client key, as a
-neighbour's agent with a signature of its key, and, where the system admits unmanaged clients, as
-anybody else in a separate account. The names of Weir's own users are reserved, and a class name
-without the client key is a wrong password, not an unmanaged client.
+A client can connect in four ways: as a class, as `publisher` or as `subscriber` of streams with the
+client key, as a neighbour's agent with a signature of its key, and, where the system admits
+unmanaged clients, as anybody else in a separate account. The names of Weir's own users are reserved,
+and a class name without the client key is a wrong password, not an unmanaged client. A class named
+`subscriber` takes the place of that login.
 
 Inboxes: who may listen to `_INBOX.>` hears every answer that is sent there, messages that others
 fetch of their streams included. So whoever fetches messages has a prefix of its own, which nobody
@@ -28,12 +29,14 @@ from agent.drivers.nats.server_config import (
     AGENT_USER,
     GUEST_ACCOUNT,
     PUBLISHER_USER,
+    SUBSCRIBER_USER,
     SYSTEM_USER,
     BrokerSecrets,
 )
 from agent.drivers.nats.tokens import ConnectRequest, Issuer, Permissions
 from agent.publishers import PublisherBook
 from weir.coordination.wire import Unmanaged, token
+from weir_client import subjects
 
 log = logging.getLogger("weir.agent.admission")
 
@@ -73,6 +76,13 @@ def publisher_record(user: str) -> str | None:
     return record if kind == PUBLISHER_USER else None
 
 
+SUBSCRIBER = Permissions(
+    publish=(f"{subjects.HEARD}.*", subjects.WANT, subjects.PLACE),
+    subscribe=(f"{subjects.ON}.>", subjects.PLACED, subjects.WHO, f"{subjects.INBOX}.>"),
+)
+"""A subscriber may listen to all streams, reply to the flows' senders, and say what it wants."""
+
+
 def consumer_permissions(name: str, flow: str) -> Permissions:
     """Return the rights of a consumer of class `name`: to listen to one flow, or to read its stream
     with consumers of its own, whose messages come to the class' own inboxes."""
@@ -94,6 +104,17 @@ def consumer_permissions(name: str, flow: str) -> Permissions:
         ),
         subscribe=(delivered, f"{delivered}.>", f"{names.class_inbox(name)}.>"),
     )
+
+
+def subscriber_user(name: str) -> str:
+    """Return what the server remembers of a subscriber's login, as the name of its token."""
+    return f"{SUBSCRIBER_USER}/{token(name)}"
+
+
+def subscriber_name(user: str) -> str | None:
+    """Return the name of the subscriber's connection; None for users that are none."""
+    kind, slash, name = user.partition("/")
+    return names.name_of(name) if slash and kind == SUBSCRIBER_USER else None
 
 
 def link_permissions(neighbour: str) -> Permissions:
@@ -181,7 +202,8 @@ class LoginDecider:
         if request.user in RESERVED:
             reason = f"{request.user} is a name of Weir's own, and this is not its password"
             return self.refuse(request, reason, now)
-        if name not in self._book.classes and request.user != PUBLISHER_USER:
+        is_class = name in self._book.classes
+        if not is_class and request.user not in (PUBLISHER_USER, SUBSCRIBER_USER):
             return self._unmanaged(request, now)
         if not hmac.compare_digest(_bytes(request.password), self._client_key):
             return self.refuse(request, "wrong client key", now)
@@ -191,6 +213,8 @@ class LoginDecider:
             )
             rights = publisher_permissions(denied)
             return self._admit(request, publisher_user(record), rights, now)
+        if not is_class:
+            return self._admit(request, subscriber_user(request.name), SUBSCRIBER, now)
         return self._consumer(request, name, now)
 
     def _admit(

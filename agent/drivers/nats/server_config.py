@@ -9,7 +9,8 @@ share.
 | `GUESTS` | by the callout clients of no class, where they may come in | they hear nothing |
 
 Everybody but those three users is asked of the agent (auth callout): consumers as `<class>`,
-publishers as `publisher`, neighbours' agents by a signature of their key. See docs/agent.md, and
+publishers as `publisher`, subscribers of streams as `subscriber`, neighbours' agents by a signature
+of their key. See docs/agent.md, and
 https://docs.nats.io/running-a-nats-service/configuration/securing_nats/auth_callout.
 """
 
@@ -36,6 +37,7 @@ AGENT_USER = "agent"
 ADMISSION_USER = "admission"
 SYSTEM_USER = "system"
 PUBLISHER_USER = "publisher"
+SUBSCRIBER_USER = "subscriber"
 
 MAX_PAYLOAD_BYTES = 1024 * 1024
 AUTH_TIMEOUT_S = 2.0

@@ -32,7 +32,14 @@ from agent.drivers.simulated.broker import (
     VirtualBroker,
     VirtualNetwork,
 )
-from weir.coordination.wire import KEEP_S, ClassSpec, Delivery, Publishers
+from weir.coordination.wire import (
+    KEEP_S,
+    ClassSpec,
+    Delivery,
+    HandOver,
+    Publishers,
+    StreamPlace,
+)
 
 ANSWER_S = 2.0
 
@@ -284,6 +291,12 @@ class SimulatedDriver:
     async def assign(self, publishers: Mapping[str, Publishers]) -> frozenset[str]:
         self._own().publishers = dict(publishers)
         return frozenset()  # simulated publishers have no names and no connections
+
+    def map_flows(self, places: Mapping[str, StreamPlace]) -> None:
+        """Do nothing: a simulated broker has consumers, and no subscribers of streams."""
+
+    def hand_overs(self) -> Mapping[str, HandOver] | None:
+        return None
 
     async def revoke(self, name: str, consumer: str) -> None:
         book = self._own().book
