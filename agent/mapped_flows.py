@@ -85,6 +85,8 @@ class MappedFlows:
         self._times = times or HandOverTimes()
         self._clock = clock
         self._wall = wall
+        # Read once: a hand-over's beginning must not change from report to report.
+        self._ahead_s = wall() - clock()
         self._senders: dict[str, FlowSender] = {}
         self._moving: dict[str, FlowSender] = {}
         """Flows whose hand-over is under way."""
@@ -200,14 +202,17 @@ class MappedFlows:
 
     def observed(self) -> dict[str, HandOver]:
         """Return the last hand-over of each flow that is on its way, or has been lately."""
-        ahead = self._wall() - self._clock()
         for flow, sender in list(self._moved.items()):
             done_at = sender.hand_over.done_at if sender.hand_over is not None else None
             late = done_at is None or done_at < self._clock() - KEEP_S
             if late or len(self._moved) > MOST_KEPT:
                 del self._moved[flow]
         every = {**self._moved, **self._moving}
-        return {flow: entry for flow, s in every.items() if (entry := _entry(s, ahead)) is not None}
+        return {
+            flow: entry
+            for flow, s in every.items()
+            if (entry := _entry(s, self._ahead_s)) is not None
+        }
 
     def _go_on(self, sender: FlowSender, frames: Sequence[Sent]) -> None:
         """Send what a sender has to say, and take note of where its hand-over is."""

@@ -33,7 +33,7 @@ class HandOverTimes:
     """Timed: from Change to Last. Acknowledged: the most that receivers are waited for."""
     drain_s: float = 0.5
     """The same from Last until the next hand-over of the flow may begin."""
-    repeat_s: float = 0.02
+    repeat_s: float = 0.005
     """The pause between two of the same signals; it doubles with each."""
     acknowledged: bool = True
 
