@@ -4,6 +4,7 @@ from apps.common.api.examples import SYSTEM, WHY, Example
 
 TAGS = {
     "filtering": "What receivers of a system filter over the day.",
+    "hand-overs": "Which flows change their stream live now, and which did lately.",
     "map-in-force": "What the map that is in force now costs.",
     "mappable": "What of a system would be mapped now.",
     "mapping-methods": "Methods that map flows to streams and groups, with their parameters.",
@@ -16,6 +17,7 @@ ENUM_NAMES = {
     "MappingCommandEnum": "apps.mappings.api.serializers.MAPPING_COMMANDS",
     "MappingPinKindEnum": "apps.mappings.api.serializers.PIN_KINDS",
     "FilteringLayerEnum": "apps.mappings.api.serializers.LAYERS",
+    "HandOverPhaseEnum": "apps.mappings.api.serializers.HAND_OVER_PHASES",
 }
 
 MEANINGS = {
@@ -34,6 +36,11 @@ MEANINGS = {
     "MappingPinKindEnum": {
         "flow": "A topic that stays in its stream.",
         "stream": "A stream that stays in its group.",
+    },
+    "HandOverPhaseEnum": {
+        "preparing": "Messages are on the former stream; subscribers join the new one.",
+        "draining": "Messages are on the new stream; subscribers may still read the former one.",
+        "done": "Every subscriber has all of the former stream, or is not waited for any longer.",
     },
     "FilteringLayerEnum": {
         "transport": "The receiver drops its whole stream, packet by packet.",

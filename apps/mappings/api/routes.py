@@ -6,6 +6,7 @@ from rest_framework.routers import BaseRouter
 from apps.mappings.api.views import (
     FilteringView,
     FlowMoveViewSet,
+    HandOversView,
     MapInForceView,
     MappableView,
     MappingMethodsView,
@@ -28,5 +29,6 @@ paths = [
     path("mapping-methods", MappingMethodsView.as_view()),
     path("mappable", MappableView.as_view()),
     path("map-in-force", MapInForceView.as_view()),
+    path("hand-overs", HandOversView.as_view()),
     path("filtering", FilteringView.as_view()),
 ]

@@ -21,6 +21,7 @@ MAPPING_COMMANDS = choices("cancel", "plan", "rerun")
 COMPARED_MAPS = choices("random", "flat", "in_force", "proposed", "anew")
 PIN_KINDS = choices("flow", "stream")
 LAYERS = choices("transport", "messaging")
+HAND_OVER_PHASES = choices("preparing", "draining", "done")
 COST = "What unwanted traffic costs all receivers, work/s."
 TRANSPORT = "Its part for packets of streams that they do not want, work/s."
 MESSAGING = "Its part for messages of wanted streams that they do not want, work/s."
@@ -180,6 +181,44 @@ class MapInForceSerializer(serializers.Serializer[dict[str, Any]]):
         help_text="Those of them that are in none: nobody receives them."
     )
     costs = MapCostsSerializer(allow_null=True)
+
+
+class HandOverSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe the last hand-over of one flow from stream to stream at one broker."""
+
+    flow = serializers.CharField()
+    broker = serializers.UUIDField()
+    broker_name = serializers.CharField()
+    from_stream = serializers.IntegerField()
+    from_group = serializers.IntegerField()
+    to_stream = serializers.IntegerField()
+    to_group = serializers.IntegerField()
+    phase = serializers.ChoiceField(choices=HAND_OVER_PHASES)
+    began_at = serializers.DateTimeField(help_text="By the clock of the agent's machine.")
+    took_s = serializers.FloatField(
+        allow_null=True,
+        help_text="From the first word of it until every subscriber had all of the former stream, "
+        "or was given up, s; null: it is under way.",
+    )
+    unready = serializers.IntegerField(
+        help_text="Subscribers that the switch did not wait for: they may have missed messages."
+    )
+
+
+class HandOversSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe which flows change their stream now or did in the last minute, as agents report."""
+
+    brokers = serializers.IntegerField(help_text="Brokers whose agents send flows on streams.")
+    moving = serializers.IntegerField(help_text="Hand-overs under way.")
+    done = serializers.IntegerField(
+        help_text="Hand-overs of the last minute that are done, at most 200 of a broker."
+    )
+    median_s = serializers.FloatField(allow_null=True, help_text="What those took, s.")
+    longest_s = serializers.FloatField(allow_null=True)
+    unready = serializers.IntegerField(
+        help_text="Subscribers that were not waited for, of all of them."
+    )
+    rows = HandOverSerializer(many=True, help_text="At most 100, those under way first.")
 
 
 class FilteringCellSerializer(serializers.ModelSerializer[FilteringCell]):

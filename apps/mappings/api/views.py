@@ -22,6 +22,7 @@ from apps.common.api.preconditions import once
 from apps.mappings.api.serializers import (
     FilteringSerializer,
     FlowMoveSerializer,
+    HandOversSerializer,
     HeatSerializer,
     MapInForceSerializer,
     MappableSerializer,
@@ -35,6 +36,7 @@ from apps.mappings.api.serializers import (
     ReceiverSerializer,
 )
 from apps.mappings.models import Mapping, MappingSettings
+from apps.mappings.selectors.hand_overs import hand_overs_of
 from apps.mappings.selectors.in_force import map_in_force
 from apps.mappings.selectors.maps import MapOf, NotOfMapping, map_of
 from apps.mappings.selectors.measured import filtering_of_day
@@ -309,6 +311,21 @@ class MapInForceView(APIView):
     def get(self, request: Request) -> Response:
         """Return what unwanted traffic costs by the map that is in force now."""
         return Response(MapInForceSerializer(map_in_force(_system_of(request))).data)
+
+
+class HandOversView(APIView):
+    """Say which flows change their stream now."""
+
+    refuses: ClassVar = {"get": (422,)}
+
+    @extend_schema(
+        operation_id="hand_overs_retrieve",
+        responses=HandOversSerializer,
+        parameters=[OpenApiParameter("system", OpenApiTypes.UUID, required=True)],
+    )
+    def get(self, request: Request) -> Response:
+        """Return the hand-overs of flows between streams, under way and of the last minute."""
+        return Response(HandOversSerializer(hand_overs_of(_system_of(request))).data)
 
 
 class FilteringView(APIView):

@@ -25,6 +25,8 @@ export type Mappable = Schemas["Mappable"];
 export type Filtering = Schemas["Filtering"];
 export type FilteringCell = Schemas["FilteringCell"];
 export type MapInForce = Schemas["MapInForce"];
+export type HandOver = Schemas["HandOver"];
+export type HandOvers = Schemas["HandOvers"];
 export type MapCosts = Schemas["MapCosts"];
 export type MappingPlanRequest = Schemas["MappingPlanRequestRequest"];
 export type Heat = Schemas["Heat"];
@@ -176,6 +178,19 @@ export const useFiltering = (system: string) =>
     queryFn: ({ signal }): Promise<Filtering> =>
       take(client.GET("/api/v1/filtering", { params: { query: { system } }, signal })),
     refetchInterval: FILTERING_MS,
+  });
+
+const MOVING_MS = 1_000;
+const SETTLED_MS = 5_000;
+
+/** Which flows change their stream live now, and which did in the last minute. */
+export const useHandOvers = (system: string) =>
+  useQuery({
+    queryKey: keys.mappings.handOvers(system),
+    queryFn: ({ signal }): Promise<HandOvers> =>
+      take(client.GET("/api/v1/hand-overs", { params: { query: { system } }, signal })),
+    refetchInterval: ({ state: { data } }) =>
+      data !== undefined && data.moving > 0 ? MOVING_MS : SETTLED_MS,
   });
 
 /** What the map that is in force now costs: it falls while an execution moves flows. */

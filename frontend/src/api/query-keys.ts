@@ -75,6 +75,7 @@ export const keys = {
     filtering: (system: string) => ["filtering", system] as const,
     /** What the map in force costs: it moves with every step that moves a flow, and with weights. */
     allInForce: ["map-in-force"] as const,
+    handOvers: (system: string) => ["hand-overs", system] as const,
     inForce: (system: string) => ["map-in-force", system] as const,
     settings: (system: string) => ["mapping-settings", system] as const,
     methods: ["mapping-methods"] as const,

@@ -1449,6 +1449,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/hand-overs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the hand-overs of flows between streams, under way and of the last minute
+         * @description Return the hand-overs of flows between streams, under way and of the last minute.
+         *
+         *     Role: any.
+         */
+        get: operations["hand_overs_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/interest-imports": {
         parameters: {
             query?: never;
@@ -7718,6 +7740,57 @@ export interface components {
          * @enum {string}
          */
         GrowthEnum: "unknown" | "steady" | "growing" | "alarm";
+        /** @description The last hand-over of one flow from stream to stream at one broker. */
+        HandOver: {
+            flow: string;
+            /** Format: uuid */
+            broker: string;
+            broker_name: string;
+            from_stream: number;
+            from_group: number;
+            to_stream: number;
+            to_group: number;
+            phase: components["schemas"]["HandOverPhaseEnum"];
+            /**
+             * Format: date-time
+             * @description By the clock of the agent's machine.
+             */
+            began_at: string;
+            /**
+             * Format: double
+             * @description From the first word of it until every subscriber had all of the former stream, or was given up, s; null: it is under way.
+             */
+            took_s: number | null;
+            /** @description Subscribers that the switch did not wait for: they may have missed messages. */
+            unready: number;
+        };
+        /**
+         * @description - `preparing`: Messages are on the former stream; subscribers join the new one.
+         *     - `draining`: Messages are on the new stream; subscribers may still read the former one.
+         *     - `done`: Every subscriber has all of the former stream, or is not waited for any longer.
+         * @enum {string}
+         */
+        HandOverPhaseEnum: "preparing" | "draining" | "done";
+        /** @description Which flows change their stream now or did in the last minute, as agents report. */
+        HandOvers: {
+            /** @description Brokers whose agents send flows on streams. */
+            brokers: number;
+            /** @description Hand-overs under way. */
+            moving: number;
+            /** @description Hand-overs of the last minute that are done, at most 200 of a broker. */
+            done: number;
+            /**
+             * Format: double
+             * @description What those took, s.
+             */
+            median_s: number | null;
+            /** Format: double */
+            longest_s: number | null;
+            /** @description Subscribers that were not waited for, of all of them. */
+            unready: number;
+            /** @description At most 100, those under way first. */
+            rows: components["schemas"]["HandOver"][];
+        };
         /**
          * @description Who receives what from which group: receivers over groups, both ordered so that
          *     those with the same groups stand together.
@@ -18360,6 +18433,41 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    hand_overs_retrieve: {
+        parameters: {
+            query: {
+                system: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HandOvers"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
             422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */

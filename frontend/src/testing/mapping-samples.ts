@@ -5,6 +5,8 @@ import type { Schemas } from "@/api/client";
 import type {
   FlowMove,
   Heat,
+  HandOver,
+  HandOvers,
   MapInForce,
   Mappable,
   Mapping,
@@ -294,3 +296,33 @@ export const group = (change: Partial<Schemas["Group"]> = {}): Schemas["Group"] 
   number: 3,
   ...change,
 });
+
+export const handOver = (change: Partial<HandOver> = {}): HandOver => ({
+  flow: "fx.EURO",
+  broker: "0b7c2f1e-3f0a-4a53-9a7b-0d3d5c7b1a01",
+  broker_name: "e1",
+  from_stream: 7,
+  from_group: 1,
+  to_stream: 12,
+  to_group: 3,
+  phase: "done",
+  began_at: "2026-03-02T09:30:00.125Z",
+  took_s: 0.0054,
+  unready: 0,
+  ...change,
+});
+
+/** Of a system where no agent sends flows on streams, unless there are rows. */
+export const handOvers = (rows: HandOver[] = [], change: Partial<HandOvers> = {}): HandOvers => {
+  const took = rows.flatMap(({ took_s }) => (took_s === null ? [] : [took_s]));
+  return {
+    brokers: Math.min(rows.length, 1),
+    moving: rows.length - took.length,
+    done: took.length,
+    median_s: took[0] ?? null,
+    longest_s: took.length ? Math.max(...took) : null,
+    unready: rows.reduce((sum, { unready }) => sum + unready, 0),
+    rows,
+    ...change,
+  };
+};

@@ -33,6 +33,7 @@ READ_ONLY = {
     "flow-status",
     "interests",
     "filtering",
+    "hand-overs",
     "map-in-force",
     "mappable",
     "mapping-methods",

@@ -46,6 +46,10 @@ const STATES: Record<string, Look> = {
   aborted: { tone: "idle", icon: "ban", word: "Aborted" },
   dead: { tone: "bad", icon: "skull", word: "Dead" },
 
+  preparing: { tone: "active", icon: "progress", word: "Preparing" },
+  draining: { tone: "active", icon: "progress", word: "Draining" },
+  done: { tone: "good", icon: "check", word: "Done" },
+
   live: { tone: "good", icon: "check", word: "Live" },
   not_seen: { tone: "idle", icon: "clock", word: "Not seen yet" },
   silent: { tone: "warn", icon: "clockx", word: "Silent" },

@@ -6,6 +6,7 @@ import type { MappingDetail } from "@/api/mappings";
 import {
   flowMove,
   mapHeat,
+  handOvers,
   mapInForce,
   mapPoint,
   mappingDetail,
@@ -43,6 +44,7 @@ const answersOf = (mapping: MappingDetail) => ({
   [`GET /api/v1/mappings/${mapping.id}/receivers/one`]: ok(receiverDetail()),
   [`GET /api/v1/mappings/${mapping.id}/moves`]: ok(page([flowMove()], 1_840)),
   "GET /api/v1/map-in-force": ok(mapInForce()),
+  "GET /api/v1/hand-overs": ok(handOvers()),
   "GET /api/v1/topics": ok(page([])),
   "GET /api/v1/streams": ok(page([])),
   "GET /api/v1/mapping-settings": ok(page([mappingSettings()])),

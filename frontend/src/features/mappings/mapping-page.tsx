@@ -6,6 +6,7 @@ import { CostLayers } from "./cost-layers";
 import { DayPanel } from "./day-panel";
 import { Figures } from "./figures";
 import { HeatPanel } from "./heat-panel";
+import { HandOversPanel } from "./hand-overs-panel";
 import { InForcePanel } from "./in-force-panel";
 import { hasMoved } from "./make-plan";
 import { MappingHead } from "./mapping-head";
@@ -63,6 +64,7 @@ function MappingView({ mapping }: { mapping: MappingDetail }) {
             <MovesCurve mapping={mapping} chosen={chosen} />
             <CostLayers mapping={mapping} chosen={chosen} />
             <InForcePanel system={mapping.system} mapping={mapping} chosen={chosen} />
+            <HandOversPanel system={mapping.system} />
             <PinsPanel mapping={mapping} />
           </div>
         </div>

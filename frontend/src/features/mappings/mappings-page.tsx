@@ -3,6 +3,7 @@ import { Link, useParams } from "react-router";
 
 import { mappingsAt } from "./addresses";
 import { DayPanel } from "./day-panel";
+import { HandOversPanel } from "./hand-overs-panel";
 import { InForceBesideNewest } from "./in-force-panel";
 import { MapDialog } from "./map-dialog";
 import { MappableStrip } from "./mappable";
@@ -144,6 +145,7 @@ export default function MappingsPage() {
       <ActiveRuns kind="mapping" system={systemId} />
       <MappableStrip system={systemId} />
       <InForceBesideNewest system={systemId} />
+      <HandOversPanel system={systemId} />
       <DayPanel system={systemId} />
       {system?.allowed_commands.includes("optimize") ? (
         <MapDialog system={system} open={isOpen} onClose={() => ask(false)} />

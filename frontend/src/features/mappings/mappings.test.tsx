@@ -8,6 +8,7 @@ import { hear } from "@/api/live";
 import { keys } from "@/api/query-keys";
 import { computationOf } from "@/lib/computations";
 import {
+  handOvers,
   mapInForce,
   mappable,
   mapping,
@@ -51,6 +52,7 @@ const answers = {
   "GET /api/v1/mappable": ok(mappable()),
   "GET /api/v1/filtering": ok({ because: "No agent of Quarry measured.", cells: [] }),
   "GET /api/v1/map-in-force": ok(mapInForce()),
+  "GET /api/v1/hand-overs": ok(handOvers()),
   "GET /api/v1/mapping-settings": ok(page([mappingSettings()])),
   "GET /api/v1/mapping-methods": ok({
     results: [
