@@ -18,7 +18,9 @@ Rules:
   or are removed from the overlay because they are gone for good.
 - Who is gone for good is asked nothing; where its agent speaks again, nothing is removed.
 - A setting commits when every broker concerned shows it; the deadline aborts it, once for all. One
-  that concerns no broker, such as a move of the map that Weir keeps, commits at once.
+  that Weir keeps itself, such as a move of the map, commits at once, and is done when every live
+  broker that must follow has; a silent one follows when it returns. Past the deadline it is buried,
+  and finished once all have followed: the map stays as it was committed.
 - An action that failed for good ends its step, and the step the execution. What was done stays.
 - Pause, stop and roll back take effect when the running step has ended.
 """
@@ -32,7 +34,6 @@ from functools import partial
 from weir.coordination.decisions import (
     AbortAction,
     AbortStep,
-    AdoptAction,
     AppendUndoSteps,
     BeginStep,
     BuryAction,
@@ -44,28 +45,23 @@ from weir.coordination.decisions import (
     MoveExecution,
     PrepareAction,
     RetryAction,
-    RevertAction,
     SettleAction,
     SettleStep,
     SkipAction,
     SkipStep,
     applied,
 )
+from weir.coordination.elsewhere import RUNNING_STEP, decided_elsewhere
 from weir.coordination.views import ActionView, Direction, ExecutionView, Protocol, StepView
 from weir.coordination.wire import Report, ReportPhase
 from weir.lifecycle.executions import ExecutionCommand, ExecutionState
 from weir.lifecycle.steps import ActionState, StepState
 
 _E, _S, _A, _P = ExecutionState, StepState, ActionState, ReportPhase
-RUNNING_STEP = frozenset({_S.IN_PROGRESS, _S.ABORTING})
 UNDER_WAY = frozenset({_A.PREPARING, _A.COMMITTED, _A.ABORTING})
 ENDED_ACTION = frozenset({_A.DONE, _A.ABORTED, _A.DEAD})
 IN_FORCE = frozenset({ActionState.COMMITTED, ActionState.DONE, ActionState.DEAD})
 """From the commit on an action's effect is a fact, whether or not every agent has caught up."""
-_NOT_COMMITTED = frozenset(
-    {ActionState.PENDING, ActionState.PREPARING, ActionState.ABORTING, ActionState.ABORTED}
-)
-_COMMITTED = frozenset({ActionState.COMMITTED, ActionState.DEAD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +126,7 @@ class Coordinator:
                 if elsewhere:
                     return elsewhere
         for action in (a for step in view.steps for a in step.actions if a.state is _A.DEAD):
-            if not self._missing(action, _P.SWITCHED) - view.removed:
+            if action.follows is not None and not self._lagging(view, action):
                 return (FinishAction(action=action.id),)
         for step in view.steps:
             if step.state in RUNNING_STEP:
@@ -206,9 +202,10 @@ class Coordinator:
                 )
             case _A.PREPARING:
                 yield from self._preparing(view, action, now)
+            case _A.COMMITTED if not tree:
+                yield from self._followed(view, action, now)
             case _A.COMMITTED:
-                missing = self._missing(action, _P.SWITCHED) if tree else frozenset()
-                missing -= view.removed
+                missing = self._lagging(view, action)
                 if not missing:
                     yield FinishAction(action=action.id)
                 elif _passed(action.deadline, now) and not missing & view.live:
@@ -268,6 +265,27 @@ class Coordinator:
         elif late:
             yield self._abort(action, self._late_text(view, action, missing), now)
 
+    def _followed(self, view: ExecutionView, action: ActionView, now: float) -> Iterator[Decision]:
+        """What follows while brokers follow a setting that is committed."""
+        if action.follows is None:
+            return
+        missing = self._lagging(view, action)
+        slow, silent = missing & view.live, missing - view.live
+        if not slow:
+            said = (
+                f"{view.called(silent)} {_is(silent)} silent and will follow later"
+                if silent
+                else ""
+            )
+            yield FinishAction(action=action.id, detail=said)
+        elif _passed(action.deadline, now):
+            parts = [f"{view.called(slow)} did not follow within {self._patience(action, 1):g} s"]
+            parts += self._failures(view, action, slow)
+            if silent:
+                parts.append(f"{view.called(silent)} {_is(silent)} silent")
+            parts.append("the change itself is in force")
+            yield BuryAction(action=action.id, reason="; ".join(parts))
+
     def _commit(self, action: ActionView, now: float) -> CommitAction:
         votes = self._said(action, _P.READY)
         interests = {
@@ -275,9 +293,9 @@ class Coordinator:
             for role, broker in sorted(action.participants.items())
             if broker in votes
         }
-        return CommitAction(
-            action=action.id, deadline=now + self.limits.bury_after_s, interests=interests
-        )
+        setting = action.protocol is Protocol.SETTING
+        waits_s = self._patience(action, action.attempt) if setting else self.limits.bury_after_s
+        return CommitAction(action=action.id, deadline=now + waits_s, interests=interests)
 
     def _abort(self, action: ActionView, reason: str, now: float) -> AbortAction:
         deadline = now + self._patience(action, action.attempt)
@@ -291,15 +309,20 @@ class Coordinator:
         if slow:
             what = "show the new value" if action.protocol is Protocol.SETTING else "get ready"
             parts.append(f"{view.called(slow)} did not {what} {within}")
-            parts += [
-                f"{view.called([broker])} reports: {action.failures[broker]}"
-                for broker in sorted(slow & action.failures.keys())
-            ]
+            parts += self._failures(view, action, slow)
         if silent:
             agents = "the agents" if len(silent) > 1 else "the agent"
             parts.append(f"{agents} of {view.called(silent)} did not answer {within}")
         parts += filter(None, [action.waits])
         return "; ".join(parts)
+
+    def _failures(
+        self, view: ExecutionView, action: ActionView, brokers: frozenset[str]
+    ) -> list[str]:
+        return [
+            f"{view.called([broker])} reports: {action.failures[broker]}"
+            for broker in sorted(brokers & action.failures.keys())
+        ]
 
     def _patience(self, action: ActionView, attempt: int) -> float:
         if action.releases:
@@ -349,6 +372,13 @@ class Coordinator:
         # Who switched by hand keeps its promise until it has heard that the database follows.
         known = {b for b, r in said.items() if r.phase is not _P.SWITCHED or not r.by_hand}
         return action.voters - known
+
+    def _lagging(self, view: ExecutionView, action: ActionView) -> frozenset[str]:
+        """Return who has not carried out yet what is committed; nobody waits for a removed
+        broker."""
+        if action.protocol is Protocol.TREE:
+            return self._missing(action, _P.SWITCHED) - view.removed
+        return (action.follows or frozenset()) - action.followed_by - view.removed
 
 
 def _passed(deadline: float | None, now: float) -> bool:
@@ -407,94 +437,3 @@ def roll_back_steps(view: ExecutionView) -> tuple[tuple[str, ...], ...]:
             if actions:
                 undo.append(actions)
     return tuple(undo)
-
-
-def decided_elsewhere(
-    view: ExecutionView, step: StepView, action: ActionView, deadline: float
-) -> tuple[Decision, ...]:
-    """What follows from an outcome that the coordinator did not decide: a person did, at an agent.
-
-    The same holds for a switch that the database has forgotten, because it was restored to a moment
-    before the commit. What agents have done is true; the database follows.
-
-    | the database says | participants say | follows |
-    |---|---|---|
-    | not committed | one has switched | adopt: swap the edge, order the others to switch |
-    | committed | all released by hand | revert: swap the edge back, abort the action |
-    | committed | all released, cannot be undone | dead, and named: who was removed stays so |
-    | committed | one released by hand, one switched | dead, and named: they contradict |
-
-    Nothing for almost all actions of the tree. `deadline`: of the others' switches.
-    """
-    if action.state in _NOT_COMMITTED:
-        return _adopt(view, step, action, deadline)
-    if action.state in _COMMITTED:
-        return _contradict(view, action)
-    return ()
-
-
-def _adopt(
-    view: ExecutionView, step: StepView, action: ActionView, deadline: float
-) -> tuple[Decision, ...]:
-    switched = _who(action, ReportPhase.SWITCHED)
-    whole = [r for r in switched.values() if r.interests.keys() >= action.voting_roles]
-    if not whole:
-        return ()
-    newest = max(whole, key=lambda report: report.attempt)
-    reason = f"{view.called(switched)} switched {_why(switched)}"
-    adopted = AdoptAction(
-        action=action.id, deadline=deadline, interests=dict(newest.interests), reason=reason
-    )
-    if step.state in RUNNING_STEP:
-        return (adopted,)
-    # Its step has ended: nobody waits for it there, a late answer finishes it.
-    return (adopted, BuryAction(action=action.id, reason=reason))
-
-
-def _contradict(view: ExecutionView, action: ActionView) -> tuple[Decision, ...]:
-    released = {
-        broker: report
-        for broker, report in _who(action, ReportPhase.RELEASED).items()
-        if report.by_hand and report.attempt == action.attempt
-    }
-    if not released:
-        return ()
-    if released.keys() == action.voters and not action.final:
-        reason = f"{view.called(released)} released it {_why(released)}"
-        return (RevertAction(action=action.id, reason=reason),)
-    switched = {
-        broker: report
-        for broker, report in _who(action, ReportPhase.SWITCHED).items()
-        if report.attempt == action.attempt
-    }
-    if action.state is not ActionState.COMMITTED:
-        return ()
-    if switched:
-        reason = (
-            f"{view.called(switched)} switched, {view.called(released)} released it "
-            f"{_why(released)}: the overlay differs there from what is in force"
-        )
-    elif released.keys() == action.voters:
-        reason = (
-            f"{view.called(released)} released it {_why(released)}, and this cannot be rolled "
-            "back: the overlay differs there from what is in force"
-        )
-    else:
-        return ()
-    return (BuryAction(action=action.id, reason=reason),)
-
-
-def _who(action: ActionView, phase: ReportPhase) -> dict[str, Report]:
-    """Broker -> what it said last of this kind, of whatever attempt."""
-    return {
-        broker: max(said, key=lambda report: report.attempt)
-        for broker in action.voters
-        if (said := [r for r in action.reports.get(broker, ()) if r.phase is phase])
-    }
-
-
-def _why(reports: dict[str, Report]) -> str:
-    reasons = sorted({report.by_hand for report in reports.values() if report.by_hand})
-    if reasons:
-        return f"by hand ({'; '.join(reasons)})"
-    return "before the database was set back"

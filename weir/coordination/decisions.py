@@ -103,9 +103,11 @@ class CommitAction(_OfAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishAction(_OfAction):
-    """Finish the action: every participant has carried it out."""
+    """Finish the action: every participant has carried it out, or will when it returns."""
 
     command: ClassVar[ActionCommand] = ActionCommand.FINISH
+    detail: str = ""
+    """A sentence that names the brokers that were not waited for; empty: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +137,8 @@ class RetryAction(_OfAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuryAction(_OfAction):
-    """Mark a committed action as dead because an agent stays silent. Its order remains, and a late
-    answer still finishes it."""
+    """Mark a committed action as dead because an agent stays silent, or does not follow. Its order
+    remains, and a late answer still finishes it."""
 
     command: ClassVar[ActionCommand] = ActionCommand.BURY
     reason: str
@@ -245,6 +247,7 @@ def action_after(action: ActionView, decision: ActionDecision) -> ActionView:
                 deadline=decision.deadline,
                 reports={},
                 confirmed_by=frozenset(),
+                followed_by=frozenset(),
             )
         case CommitAction():
             return replace(action, deadline=decision.deadline, interests=decision.interests)
@@ -267,4 +270,6 @@ def action_after(action: ActionView, decision: ActionDecision) -> ActionView:
             return replace(action, detail=decision.reason, by_hand=decision.reason)
         case BuryAction():
             return replace(action, detail=decision.reason)
+        case FinishAction():
+            return replace(action, detail=decision.detail)
     return action

@@ -45,8 +45,14 @@ class ActionView:
     """Setting: the brokers that must show it."""
     confirmed_by: frozenset[str] = frozenset()
     """Setting: those whose observed state equals `desired` as it is now."""
+    follows: frozenset[str] | None = frozenset()
+    """Setting that Weir keeps itself: the brokers that must follow once it is committed. None: who
+    that is is known only then."""
+    followed_by: frozenset[str] = frozenset()
+    """Those of `follows` that were seen to have followed."""
     failures: Mapping[str, str] = field(default_factory=dict)
-    """Setting: broker -> why it cannot do what it is asked for, as its agent says."""
+    """Setting: broker -> why it cannot do what it is asked for, or what it does instead of having
+    followed, as its agent says."""
     waits: str = ""
     """Setting: what has to happen before its agent is asked for the new value, in words."""
     attempt: int = 0

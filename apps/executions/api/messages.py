@@ -136,9 +136,25 @@ def observed(plain: Mapping[str, Any]) -> dict[str, Any] | None:
     for name in ("flow_failures", "class_failures"):
         for path, value in _table(known, name):
             _text(value, path, longest=LONGEST_SENTENCE)
+    if known.get("hand_overs") is not None:
+        for path, value in _table(known, "hand_overs"):
+            _hand_over(_object(value, path), path)
     for name in ("links", "problems"):
         _texts(known.get(name, []), f"observed.{name}")
     return to_dict(observed_from_dict(known, "observed"))
+
+
+def _hand_over(plain: Mapping[str, Any], path: str) -> None:
+    """Check what Postgres, or a reader, could not take; the types are read afterwards."""
+    for name in ("source", "target", "next"):
+        if plain.get(name) is not None:
+            place = _object(plain[name], f"{path}.{name}")
+            for number_of in ("group", "stream"):
+                _whole(place.get(number_of), f"{path}.{name}.{number_of}")
+    for name in ("began_at", "took_s"):
+        if plain.get(name) is not None:
+            _amount(plain[name], f"{path}.{name}")
+    _whole(plain.get("unready", 0), f"{path}.unready")
 
 
 def _table(known: Mapping[str, Any], name: str) -> list[tuple[str, Any]]:

@@ -1,7 +1,9 @@
 """Describe executions over the REST API."""
 
+from functools import partial
 from typing import Any
 
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -10,7 +12,8 @@ from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import command_list, instant
 from apps.common.api.forms import Form
 from apps.executions.models import Direction, Execution, ExecutionAction, ExecutionStep
-from apps.executions.selectors import commands_given, value_shown, waiting_for
+from apps.executions.selectors import commands_given, following_of, value_shown, waiting_for
+from apps.executions.selectors.flow_map import Following
 from apps.executions.services.decide import Allowed, Outcome, decisions_allowed
 from weir import actions as kinds
 from weir.coordination.wire import ReportPhase
@@ -118,9 +121,13 @@ class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
         ]
         read_only_fields = fields
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._known: dict[int, Following] = {}
+
     def to_representation(self, instance: ExecutionAction) -> dict[str, Any]:
         action = instance.action
-        waiting = waiting_for(instance)
+        waiting = waiting_for(instance, partial(self._following, instance))
         return {
             "id": str(instance.public_id),
             "index": instance.index,
@@ -156,6 +163,13 @@ class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
                 for allowed in self._decisions(instance, waiting)
             ],
         }
+
+    def _following(self, instance: ExecutionAction) -> Following:
+        """Return what agents show of moves; read once for all actions of an execution."""
+        execution = instance.step.execution
+        if execution.system_id not in self._known:
+            self._known[execution.system_id] = following_of(execution.system, timezone.now())
+        return self._known[execution.system_id]
 
     def _decisions(self, instance: ExecutionAction, waiting: list[str]) -> list[Allowed]:
         request = self.context.get("request")

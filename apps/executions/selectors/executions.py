@@ -1,6 +1,7 @@
 """Read executions and what is in force in a system."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from statistics import median
 from typing import Any
 
@@ -16,9 +17,10 @@ from apps.executions.models import (
     ExecutionStep,
     Setting,
 )
-from apps.executions.selectors.flow_map import places_in_force
+from apps.executions.selectors.flow_map import Following, changes_map, places_in_force
 from apps.systems.models import System
-from apps.telemetry.models import Agent
+from apps.telemetry.models import Agent, AgentState
+from apps.telemetry.selectors import agents_of
 from apps.topology.models import OverlayEdge
 from weir.actions import InForce, absent, brokers, edge, protocol
 from weir.actions.assign_publishers import KIND as PUBLISHERS
@@ -183,8 +185,22 @@ def value_shown(value: Value | None) -> dict[str, Any] | None:
     }
 
 
-def waiting_for(action: ExecutionAction) -> list[str]:
-    """Return the brokers whose answer the action needs before it goes on, sorted."""
+def following_of(system: System, now: datetime) -> Following:
+    """Return what the system's agents show of moves of the map; one query."""
+    agents = list(agents_of(system))
+    return Following(
+        seen=observed_of(agents),
+        live=frozenset(a.broker.name for a in agents if a.state(now) == AgentState.LIVE),
+    )
+
+
+def waiting_for(
+    action: ExecutionAction, following: Callable[[], Following] | None = None
+) -> list[str]:
+    """Return the brokers whose answer the action needs before it goes on, sorted. `following` is
+    asked for moves of the map that brokers have to follow alone."""
+    if changes_map(action.action):
+        return following().waiting_for(action) if following and action.interests else []
     concerned = brokers(action.action)
     if protocol(action.action) == "setting":
         waits = action.state in (ActionState.PREPARING, ActionState.COMMITTED)

@@ -7,6 +7,7 @@ in the database all there is to know. A process that dies in the middle has done
 import logging
 from datetime import datetime
 from functools import partial
+from itertools import count
 
 from django.conf import settings
 from django.db import transaction
@@ -18,6 +19,7 @@ from apps.executions.services.apply import Applier, EffectRefused
 from apps.executions.services.documents import revision_bump
 from apps.executions.services.loading import load
 from apps.executions.services.settings import settings_asked
+from apps.executions.services.stream_places import moves_asked
 from apps.executions.services.transitions import execution_locked, execution_move, is_on_hold, tell
 from apps.telemetry.selectors import agents_ahead
 from weir.actions import SettingKey
@@ -29,7 +31,8 @@ from weir.lifecycle.steps import ActionState
 logger = logging.getLogger(__name__)
 
 MAX_ROUNDS = 16
-"""Far more than appended undo steps and refused commits can ask for."""
+"""Far more than appended undo steps and refused commits can ask for; a move may ask for one each.
+"""
 
 
 @transaction.atomic
@@ -50,6 +53,7 @@ def execution_advance(
     moved = documents = False
     asked: dict[int, SettingKey] = {}
     lowered: set[SettingKey] = set()
+    followed: dict[int, frozenset[str]] = {}
     if execution.state == ExecutionState.RUNNING and is_on_hold(execution, at):
         # Here and not in a loop of its own: a step must not begin between the end of the window
         # and the loop's next turn.
@@ -57,8 +61,10 @@ def execution_advance(
         because = execution.hold_because
         execution_move(execution, ExecutionCommand.PAUSE, actor=None, reason=because)
         moved = True
-    for _ in range(MAX_ROUNDS):
+    for turn in count():
         loaded = load(execution, at)
+        if turn >= MAX_ROUNDS + len(loaded.actions):
+            raise RuntimeError(f"{execution} does not come to rest")
         decisions = decide(loaded.view, at.timestamp(), waits)
         if not decisions:
             break
@@ -78,15 +84,15 @@ def execution_advance(
         documents |= applier.documents_changed
         asked |= applier.asked
         lowered |= applier.lowered
+        followed |= applier.followed
         if applier.removed:
             transaction.on_commit(partial(dead_advance, execution.system_id), robust=True)
-        if not again:
+        if not again and not applier.moved:
             break
-    else:
-        raise RuntimeError(f"{execution} does not come to rest")
     if documents:
         number = revision_bump(execution.system)
         settings_asked(execution.system, asked, lowered, number)
+        moves_asked(execution.system, followed, number)
         publish("document", system=execution.system.public_id)
     if moved:
         tell(execution)

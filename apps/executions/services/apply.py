@@ -12,6 +12,7 @@ from apps.executions.selectors.flow_map import changes_map
 from apps.executions.services.flow_map import MapMoves
 from apps.executions.services.loading import Loaded
 from apps.executions.services.settings import Settings, settings_forget
+from apps.executions.services.stream_places import Followers
 from apps.executions.services.transitions import execution_move, record_execution, steps_append
 from apps.telemetry.services import broker_remove
 from apps.topology.models import Broker
@@ -45,6 +46,8 @@ LISTED_NAMES = 3
 """The names of publishers that a sentence lists before it counts the others."""
 ENDED_STEPS_SAID = {"completed": "was completed", "aborted": "was aborted", "dead": "is dead"}
 ENDED_ACTIONS = frozenset({ActionState.DONE, ActionState.ABORTED, ActionState.DEAD})
+LEFT = "The map was changed meanwhile: "
+"""How the reason begins for which a move was not taken back."""
 TOLD_BY_SETTINGS = (PrepareAction, AbortAction)
 """The decisions about a setting after which its agent reads another value."""
 
@@ -71,10 +74,15 @@ class Applier:
         """Actions whose agents read another value from now on; its number follows."""
         self.lowered: set[kinds.SettingKey] = set()
         """Other settings of which that is true."""
+        self.followed: dict[int, frozenset[str]] = {}
+        """Moves of the map, with the brokers that have to follow each; its number follows."""
+        self.moved = False
+        """The map was changed, and who has to follow was not known before: decide again."""
         self.removed = False
         """Somebody was removed, so that others may wait for nobody any more."""
         self._settings = Settings(self.execution.system)
         self._map = MapMoves(self.execution)
+        self._moves: list[ExecutionAction] = []
         self._left: dict[int, str] = {}
         """Moves to take back of which nothing is left to take back, with the reason."""
         self._actions: dict[int, ExecutionAction] = {}
@@ -100,7 +108,7 @@ class Applier:
     def save(self) -> None:
         """Write every row that was moved."""
         self._settings.save()
-        self._map.save()
+        self._move_all()
         self.lowered |= self._settings.lowered
         ExecutionAction.objects.bulk_update(
             self._actions.values(),
@@ -171,7 +179,8 @@ class Applier:
             case BuryAction():
                 row.detail = decision.reason
             case FinishAction():
-                row.deadline_at, row.detail = None, row.detail if of_map else ""
+                left = row.detail if of_map and row.detail.startswith(LEFT) else ""
+                row.deadline_at, row.detail = None, decision.detail or left
                 row.pause_s = self._pause_s(decision.action, ReportPhase.SWITCHED)
             case SettleAction() | RetryAction():
                 row.deadline_at = None
@@ -209,7 +218,9 @@ class Applier:
         left = [
             next(iter(row.target.values()))
             for row in self.loaded.actions.values()
-            if changes_map(row.action) and row.inverts_id is not None and row.detail
+            if changes_map(row.action)
+            and row.inverts_id is not None
+            and row.detail.startswith(LEFT)
         ]
         if not left:
             return ""
@@ -226,11 +237,28 @@ class Applier:
         try:
             self._map.move(row.action, (other.action for other in beside))
         except InvalidProblem as error:
-            reason = f"The map was changed meanwhile: {error}"
+            reason = f"{LEFT}{error}"
             if self.loaded.steps[str(row.step_id)].direction != Direction.UNDO:
                 raise EffectRefused(decision, reason) from error
             # What somebody has moved since is theirs; it keeps nothing else from going back.
             self._left[row.pk] = reason
+        else:
+            self._moves.append(row)
+
+    def _move_all(self) -> None:
+        """Write the moves of the round, and who has to follow them: brokers whose documents say
+        something else of a flow from now on."""
+        system, agents = self.execution.system, self.loaded.following
+        watched = bool(self._moves) and agents.is_awaited
+        followers = Followers(system, frozenset(agents.seen), self._moves) if watched else None
+        self._map.save()
+        for pk, brokers in (followers.found() if followers else {}).items():
+            self._actions[pk].interests = brokers
+            self._actions[pk].asked_number = None
+            self.followed[pk] = frozenset(brokers)
+            self.documents_changed = True
+        self.moved |= watched
+        self._moves = []
 
     def _swap(self, row: ExecutionAction, decision: CommitAction) -> None:
         """Change the overlay's edges, in the transaction in which the action is committed."""

@@ -228,7 +228,7 @@ class Desk:
 
 def _look(system_pk: int, former: Texts | None) -> tuple[Stamp, Texts] | None:
     """Return the facts of now, and the documents that changed since the former look made them."""
-    found = facts_of(system_pk)
+    found = facts_of(system_pk, None if former is None else former.facts)
     if found is None:
         return None
     stamp, facts = found

@@ -1,10 +1,11 @@
 """Compute what each broker of a system should do, as a pure function of the database.
 
 It is made of settings, which only executions and the rate controller change, of the overlay in
-force and of the agents' sessions. The model is not read: an edit of it changes no document.
-`facts_of` reads everything in one consistent look and six queries however many brokers there
-are; `document_of` makes one broker's document of it. A `Stamp` is equal as long as no document
-can differ; it costs one query.
+force, of the agents' sessions and of the map in force. Nothing else of the model is read: no other
+edit of it changes a document.
+`facts_of` reads everything in one consistent look and six queries however many brokers there are,
+and one more where a map is in force; `document_of` makes one broker's document of it. A `Stamp` is
+equal as long as no document can differ; it costs one query.
 """
 
 import hashlib
@@ -14,12 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Case, F, OuterRef, Subquery, Sum, When
+from django.db.models import Case, Exists, F, OuterRef, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
+from apps.catalog.models import Stream
 from apps.common.connections import one_moment
 from apps.executions.models import UNDER_WAY_NAMES, ExecutionAction, Revision, Setting
 from apps.executions.selectors import edges_in_force
+from apps.executions.services.stream_places import stream_places
 from apps.systems.models import System
 from apps.telemetry.models import Agent
 from apps.telemetry.services import is_size
@@ -47,6 +50,8 @@ class Stamp(NamedTuple):
     """Edits of what unmanaged clients may do."""
     retention: int
     """Edits of the retention."""
+    model_version: int
+    """Edits of the model, of which those of the map and of interests move flows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +75,10 @@ class Facts:
     left: Mapping[str, tuple[frozenset[str], tuple[str, ...]]] = field(default_factory=dict)
     """Flow whose lists have ended -> brokers where its publishers may still be, and those that let
     them in."""
+    places: Mapping[str, Mapping[str, wire.StreamPlace]] = field(default_factory=dict)
+    """Broker -> the flows of the map in force that somebody may want there, on their streams."""
+    model_version: int = 0
+    """Of the model that `places` were read from."""
     neighbours: Mapping[str, frozenset[str]]
     sessions: Mapping[str, int]
     """Broker -> incarnation of the session that speaks for it; without revoked agents."""
@@ -126,14 +135,16 @@ def stamp_of(system_pk: int) -> Stamp | None:
             Coalesce(Subquery(sessions), 0),
             "access_version",
             "retention_version",
+            "model_version",
         )
         .first()
     )
     return None if row is None else Stamp(*row)
 
 
-def facts_of(system_pk: int) -> tuple[Stamp, Facts] | None:
-    """Read everything at one consistent moment; None when the system is gone.
+def facts_of(system_pk: int, former: Facts | None = None) -> tuple[Stamp, Facts] | None:
+    """Read everything at one consistent moment; None when the system is gone. `former`: an earlier
+    look, from which places are taken over as long as the model is the same.
 
     Read statement by statement, an order from before a commit could meet edges from after it.
     """
@@ -141,7 +152,12 @@ def facts_of(system_pk: int) -> tuple[Stamp, Facts] | None:
         stamp = stamp_of(system_pk)
         if stamp is None:
             return None
-        facts = _read(System.objects.get(pk=system_pk))
+        if former is not None and former.number > stamp.revision:
+            # The database has gone back, and counts versions of the model anew.
+            former = None
+        mapped = Exists(Stream.objects.filter(system=OuterRef("pk"), group__isnull=False))
+        system = System.objects.annotate(is_mapped=mapped).get(pk=system_pk)
+        facts = _read(system, former, is_mapped=system.is_mapped)
         return stamp, replace(facts, number=stamp.revision)
 
 
@@ -173,6 +189,7 @@ def document_of(facts: Facts, broker: str, *, flows: bool = True) -> wire.Docume
         buckets=facts.buckets.get(broker, {}),
         publishers=_publishers(facts, broker),
         classes=facts.classes.get(broker, {}),
+        places=facts.places.get(broker, {}),
         neighbours={
             # A broker whose agent never came, or may not speak now, is a neighbour all the same:
             # what it wants is unknown, or the same as before, and what may be for it has to wait.
@@ -225,7 +242,7 @@ def version_of(plain: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _read(system: System) -> Facts:
+def _read(system: System, former: Facts | None, *, is_mapped: bool) -> Facts:
     deliveries: dict[str, wire.Delivery] = {}
     ingress: dict[str, set[str]] = {}
     gates: dict[str, dict[str, wire.Gate]] = {}
@@ -290,6 +307,7 @@ def _read(system: System) -> Facts:
     keys = {name: agent.public_key for name, agent in speaking.items() if agent.public_key}
     # Of all brokers, not of those on today's way: a shift may lead a flow anywhere.
     sizes = [a.facts.get("max_payload_bytes") for a in agents if a.revoked_at is None]
+    sessions = {a.broker.name: a.incarnation for a in agents if a.revoked_at is None}
     publishers = let_in(lists, deliveries, ingress, buckets)
     return Facts(
         system=system.name,
@@ -302,7 +320,9 @@ def _read(system: System) -> Facts:
         released=released(lists, publishers),
         left=left_behind(lists, deliveries, ingress),
         neighbours={broker: frozenset(names) for broker, names in neighbours.items()},
-        sessions={a.broker.name: a.incarnation for a in agents if a.revoked_at is None},
+        places=_places(system, former, deliveries, sessions) if is_mapped and sessions else {},
+        model_version=system.model_version,
+        sessions=sessions,
         addresses=addresses,
         keys=keys,
         unmanaged=system.unmanaged,
@@ -316,6 +336,24 @@ def _read(system: System) -> Facts:
         asked=asked,
         held=any(agent.is_ahead for agent in agents),
     )
+
+
+def _places(
+    system: System,
+    former: Facts | None,
+    deliveries: Mapping[str, wire.Delivery],
+    sessions: Mapping[str, int],
+) -> Mapping[str, Mapping[str, wire.StreamPlace]]:
+    """Return where flows are at each broker with an agent. Most looks are at the same model: what
+    was read then is the same object, which costs nothing to compare either."""
+    if (
+        former is not None
+        and former.model_version == system.model_version
+        and former.deliveries == deliveries
+        and former.sessions.keys() == sessions.keys()
+    ):
+        return former.places
+    return stream_places(system, deliveries, sessions)
 
 
 CLOSED = wire.Bucket(rate_per_s=0.0, size=0.0)

@@ -14,6 +14,7 @@ from apps.executions.models import (
     ExecutionStep,
     Setting,
 )
+from apps.executions.selectors.flow_map import MAP_KINDS, Following
 from apps.executions.services.adapted_parts import why_not_grown
 from apps.executions.services.documents import action_view
 from apps.executions.services.settings import asks_of, failure, shows
@@ -37,6 +38,7 @@ class Loaded:
     actions: Mapping[str, ExecutionAction]
     reports: Mapping[str, Mapping[str, tuple[Report, ...]]]
     """Action -> broker -> what it said of the running attempt."""
+    following: Following
     view: ExecutionView
 
     def view_of(self, action: str) -> ActionView:
@@ -61,6 +63,10 @@ def load(execution: Execution, now: datetime) -> Loaded:
         for name, row in agents.items()
         if row["observed"] is not None
     }
+    live = frozenset(
+        name for name, a in agents.items() if a["lease_until"] and a["lease_until"] > now
+    )
+    following = Following(seen=seen, live=live)
     lists = _lists(execution, [row for rows in actions.values() for row in rows])
     waits = _waits(execution, [row for rows in actions.values() for row in rows])
     reports = _reports(execution)
@@ -70,11 +76,10 @@ def load(execution: Execution, now: datetime) -> Loaded:
         steps={str(step.pk): step for step in steps},
         actions={names[row.pk]: row for rows in actions.values() for row in rows},
         reports={names[pk]: by_broker for pk, by_broker in reports.items()},
+        following=following,
         view=ExecutionView(
             state=ExecutionState(execution.state),
-            live=frozenset(
-                name for name, a in agents.items() if a["lease_until"] and a["lease_until"] > now
-            ),
+            live=live,
             removed=removed_brokers(execution.system),
             pace_s=execution.pace_s,
             roll_back_pace_s=execution.roll_back_pace_s,
@@ -87,7 +92,11 @@ def load(execution: Execution, now: datetime) -> Loaded:
                     direction=Direction(step.direction),
                     ended_at=_seconds(step.ended_at),
                     actions=tuple(
-                        _action(row, reports.get(row.pk, {}), names, agents, seen, lists, waits)
+                        _move(row, names, following)
+                        if row.kind in MAP_KINDS
+                        else _action(
+                            row, reports.get(row.pk, {}), names, agents, seen, lists, waits
+                        )
                         for row in actions[step.pk]
                     ),
                 )
@@ -185,6 +194,18 @@ def _waits(execution: Execution, rows: Iterable[ExecutionAction]) -> dict[int, s
         for part in parts.get(row.target["flow"], ())
         if part.target["broker"] == row.target["broker"]
     }
+
+
+def _move(row: ExecutionAction, names: Mapping[int, str], following: Following) -> ActionView:
+    """Return a move of the map, which nobody confirms before it is committed."""
+    follows, lags = following.follows(row), following.lags(row)
+    return replace(
+        action_view(row),
+        follows=follows,
+        followed_by=(follows or frozenset()) - lags.keys(),
+        failures=lags,
+        inverts=None if row.inverts_id is None else names[row.inverts_id],
+    )
 
 
 def _action(

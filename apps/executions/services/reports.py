@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q
 
 from apps.common.events import publish
 from apps.executions.models import (
@@ -15,6 +16,7 @@ from apps.executions.models import (
     ExecutionAction,
     Revision,
 )
+from apps.executions.selectors.flow_map import MAP_KINDS
 from apps.executions.services.advance import execution_advance
 from apps.executions.services.documents import revision_bump
 from apps.executions.services.restored import restored_text
@@ -31,6 +33,7 @@ from apps.telemetry.services import (
 from weir.actions import absent, brokers
 from weir.coordination.wire import Report, ReportPhase, observed_from_dict
 from weir.errors import InvalidProblem
+from weir.lifecycle.steps import ActionState
 
 logger = logging.getLogger(__name__)
 
@@ -121,8 +124,14 @@ def agent_heard(
         lists_settle(
             system=agent.system, broker=agent.broker.name, seen=observed_from_dict(observed)
         )
-        active = Execution.objects.filter(system_id=agent.system_id, state__in=ACTIVE_NAMES)
-        concerned |= set(active.values_list("pk", flat=True))
+        # A broker may follow a move that was given up.
+        given_up = ExecutionAction.objects.filter(
+            step__execution=OuterRef("pk"), state=ActionState.DEAD, kind__in=sorted(MAP_KINDS)
+        )
+        going_on = Execution.objects.filter(
+            Q(state__in=ACTIVE_NAMES) | Exists(given_up), system_id=agent.system_id
+        )
+        concerned |= set(going_on.values_list("pk", flat=True))
     for execution_id in sorted(concerned):
         try:
             if not execution_advance(execution_id) and execution_id in reported:

@@ -1,14 +1,16 @@
 """Documents are a pure function of the database, read in few queries however large the system."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.executions.models import Setting
 from apps.executions.services.documents import document_of, facts_of, stamp_of
 from apps.systems.models import System
-from apps.systems.services import unmanaged_set
+from apps.systems.services import entity_update, unmanaged_set
 from apps.telemetry.models import Agent
 from apps.telemetry.services import (
     Introduction,
@@ -28,12 +30,15 @@ from tests.factories.fleet import (
     shift,
     start,
 )
+from tests.factories.interest_imports import carry_out, table
+from tests.factories.map_followers import make_exchange
 from weir.coordination.wire import (
     ClassSpec,
     Delivery,
     FlowSpec,
     Gate,
     Neighbour,
+    StreamPlace,
     document_from_dict,
     to_dict,
 )
@@ -253,3 +258,171 @@ def test_the_number_of_queries_does_not_grow_with_the_system():
 
 def test_a_stamp_costs_one_query(harbour, agents):
     assert queries(lambda: stamp_of(harbour.system.pk)) == 1
+
+
+class TestPlaces:
+    """Which mapped flows a broker sends on which streams."""
+
+    GOLD, SILVER, TIN = (
+        StreamPlace(group=11, stream=1),
+        StreamPlace(group=11, stream=1),
+        StreamPlace(group=12, stream=2),
+    )
+
+    @pytest.fixture
+    def exchange(self):
+        return make_exchange()
+
+    @pytest.fixture
+    def agents(self, exchange):
+        return {name: come(broker) for name, broker in exchange.brokers.items()}
+
+    def places(self, exchange) -> dict[str, dict[str, StreamPlace]]:
+        found = facts_of(exchange.system.pk)
+        assert found is not None
+        return {name: dict(document_of(found[1], name).places) for name in "abc"}
+
+    def versions(self, agents) -> dict[str, str]:
+        return {name: document_for(agent).version for name, agent in agents.items()}
+
+    def change(self, row, **values) -> None:
+        row.refresh_from_db()
+        children = {"interests": values.pop("interests")} if "interests" in values else None
+        entity_update(
+            instance=row,
+            actor=None,
+            expected_version=row.version,
+            values=values,
+            children=children,
+        )
+
+    def test_are_those_of_flows_that_somebody_wants_there(self, exchange, agents):
+        assert self.places(exchange) == {
+            "a": {"gold": self.GOLD},
+            "b": {"gold": self.GOLD, "silver": self.SILVER, "tin": self.TIN},
+            "c": {},
+        }
+
+    def test_who_subscribes_anywhere_may_be_at_each_broker_with_an_agent(self, exchange, agents):
+        self.change(exchange.subscribers["amy"], broker=None)
+        agent_revoke(agent=agents["c"], actor=None)
+        both = {"gold": self.GOLD, "silver": self.SILVER, "tin": self.TIN}
+        assert self.places(exchange) == {"a": {"gold": self.GOLD}, "b": both, "c": {}}
+
+    @pytest.mark.parametrize("value", [None, {"delivery": "reliable", "broker": "a"}])
+    def test_are_of_flows_that_are_carried_as_best_effort(self, exchange, agents, value):
+        carried = Setting.objects.filter(kind="carry_flow", target__flow="gold")
+        carried.update(desired=value, in_force=value)
+        assert self.places(exchange)["a"] == {}
+        assert "gold" not in self.places(exchange)["b"]
+
+    @pytest.mark.parametrize(
+        ("what", "name", "values", "concerned"),
+        [
+            ("topics", "gold", {"stream": "s-2"}, "ab"),
+            ("topics", "silver", {"stream": None}, "b"),
+            ("topics", "lead", {"stream": "s-1"}, "a"),
+            ("topics", "lead", {"stream": "s-3"}, ""),
+            ("streams", "s-2", {"group": "g-1"}, "b"),
+            ("streams", "s-3", {"group": "g-1"}, ""),
+            ("streams", "s-1", {"number": 9}, "ab"),
+            ("groups", "g-2", {"number": 9}, "b"),
+            ("subscribers", "amy", {"interests": []}, "a"),
+            ("subscribers", "amy", {"interests": ["gold", "lead", "tin"]}, "a"),
+            ("subscribers", "bea", {"broker": "c"}, "bc"),
+            ("subscribers", "bea", {"description": "moved house"}, ""),
+            ("topics", "gold", {"rate_max_per_s": 500.0}, ""),
+            ("streams", "s-1", {"name": "s-one"}, ""),
+        ],
+    )
+    def test_an_edit_changes_the_documents_that_say_something_else(
+        self, exchange, agents, what, name, values, concerned
+    ):
+        before, stamp = self.versions(agents), stamp_of(exchange.system.pk)
+        by_name = {
+            "stream": exchange.streams,
+            "group": exchange.groups,
+            "broker": exchange.brokers,
+        }
+        given = {
+            member: by_name[member].get(value) if member in by_name else value
+            for member, value in values.items()
+        }
+        if "interests" in given:
+            wanted = given["interests"]
+            given["interests"] = [{"topic": exchange.topics[flow]} for flow in wanted]
+        self.change(getattr(exchange, what)[name], **given)
+        after = self.versions(agents)
+        assert {each for each in after if after[each] != before[each]} == set(concerned)
+        newer = stamp_of(exchange.system.pk)
+        assert newer != stamp
+        assert all(a >= b for a, b in zip(newer, stamp, strict=True))
+
+    def test_an_import_of_interests_changes_them(self, exchange, agents, api):
+        before, stamp = self.versions(agents), stamp_of(exchange.system.pk)
+        carry_out(api, exchange.system, "add", table([("amy", "silver")]))
+        after = self.versions(agents)
+        assert {name for name in after if after[name] != before[name]} == {"a"}
+        assert self.places(exchange)["a"]["silver"] == self.SILVER
+        assert stamp_of(exchange.system.pk).model_version > stamp.model_version
+
+    def test_an_ended_import_of_nothing_changes_nothing(self, exchange, agents, api):
+        stamp = stamp_of(exchange.system.pk)
+        carry_out(api, exchange.system, "add", table([("amy", "gold")]))
+        assert stamp_of(exchange.system.pk) == stamp
+
+    def test_of_another_system_are_of_that(self, exchange, agents):
+        other = make_exchange("another")
+        before = self.places(exchange)
+        self.change(other.topics["gold"], stream=other.streams["s-2"])
+        assert self.places(exchange) == before
+
+    def look(self, exchange, former=None):
+        with CaptureQueriesContext(connection) as captured:
+            found = facts_of(exchange.system.pk, former)
+        assert found is not None
+        asked = [query for query in captured.captured_queries if "catalog_interest" in query["sql"]]
+        return found[1], len(captured), len(asked)
+
+    def test_cost_one_more_query_and_none_where_there_are_none(self, exchange):
+        facts, without_agents, interests = self.look(exchange)
+        assert (facts.places, interests) == ({}, 0)
+        for broker in exchange.brokers.values():
+            come(broker)
+        facts, with_map, interests = self.look(exchange)
+        assert (with_map, interests) == (without_agents + 1, 1)
+        for stream in exchange.streams.values():
+            self.change(stream, group=None)
+        facts, without_groups, interests = self.look(exchange)
+        assert (facts.places, without_groups, interests) == ({}, without_agents, 0)
+
+    def test_are_taken_over_while_nothing_that_they_are_made_of_changes(self, exchange, agents):
+        former, *_ = self.look(exchange)
+        start(exchange.system, [rate(None, 90.0, flow="gold")])
+        facts, _, interests = self.look(exchange, former)
+        assert interests == 0
+        assert facts.places is former.places
+
+    def test_are_read_again_when_something_does(self, exchange, agents):
+        former, *_ = self.look(exchange)
+        self.change(exchange.topics["gold"], stream=exchange.streams["s-2"])
+        moved, *_ = self.look(exchange, former)
+        assert moved.places["a"]["gold"] == self.TIN
+        agent_revoke(agent=agents["a"], actor=None)
+        fewer, *_ = self.look(exchange, moved)
+        assert set(fewer.places) == {"b"}
+        Setting.objects.filter(kind="carry_flow", target__flow="tin").delete()
+        uncarried, *_ = self.look(exchange, fewer)
+        assert set(uncarried.places["b"]) == {"gold", "silver"}
+
+    def test_are_not_taken_over_from_a_database_that_has_gone_back(self, exchange, agents):
+        former, *_ = self.look(exchange)
+        ahead = replace(former, number=former.number + 1, places={"a": {"gold": self.TIN}})
+        facts, _, interests = self.look(exchange, ahead)
+        assert interests == 1
+        assert facts.places == former.places
+
+    def test_go_over_the_wire_and_back(self, exchange, agents):
+        for agent in agents.values():
+            document = document_for(agent)
+            assert document_from_dict(to_dict(document)) == document

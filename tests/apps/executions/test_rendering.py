@@ -130,8 +130,8 @@ def test_a_text_is_made_when_somebody_asks_for_it():
 def test_a_look_between_the_reading_and_the_waiting_is_heard(monkeypatch):
     async def scene() -> bool:
         desk = Desk(1, uuid.uuid4())
-        looks = iter([(Stamp(1, 1, 1, 1), facts()), (Stamp(2, 1, 1, 1), facts(system="bay"))])
-        monkeypatch.setattr(desks, "facts_of", lambda _: next(looks))
+        looks = iter([(Stamp(1, 1, 1, 1, 1), facts()), (Stamp(2, 1, 1, 1, 1), facts(system="bay"))])
+        monkeypatch.setattr(desks, "facts_of", lambda *_: next(looks))
         await desk.catch_up(None)
         bell = desk.bell
         before, *_ = await desk.document("a")
@@ -183,11 +183,11 @@ def test_a_desk_waits_for_news_of_its_own_system(monkeypatch, news, differs):
 
 
 def test_without_news_a_desk_reads_only_what_has_another_stamp(monkeypatch):
-    first, older = Stamp(2, 1, 1, 1), Stamp(1, 1, 1, 1)
+    first, older = Stamp(2, 1, 1, 1, 1), Stamp(1, 1, 1, 1, 1)
     stamps = iter([first, first, older, None])
     looks = iter([(first, facts()), (older, facts(system="bay")), (older, facts(system="sea"))])
     monkeypatch.setattr(desks, "stamp_of", lambda _: next(stamps))
-    monkeypatch.setattr(desks, "facts_of", lambda _: next(looks))
+    monkeypatch.setattr(desks, "facts_of", lambda *_: next(looks))
 
     async def scene() -> list[str]:
         desk, systems = Desk(1, uuid.uuid4()), []

@@ -44,6 +44,11 @@ def setting(name: str, *brokers: str, **more: Any) -> ActionView:
     )
 
 
+def move(name: str, *followers: str, **more: Any) -> ActionView:
+    """A pending move of the map, which these brokers must follow."""
+    return setting(name, **{"kind": "move_flow", "follows": frozenset(followers), **more})
+
+
 def execution(*steps: list[ActionView], **more: Any) -> ExecutionView:
     """A pending execution of these steps."""
     return ExecutionView(

@@ -1,0 +1,167 @@
+"""Place flows on streams at brokers, as the map in force has them, and find out who has to follow
+a move of the map.
+
+A broker sends a flow on its stream where the flow is in a stream with a group, carried as best
+effort, and wanted by a subscriber there. Who names no broker may subscribe at any.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection
+from django.db.models import Q
+
+from apps.catalog.models import Group, Interest, Stream, Subscriber, Topic
+from apps.executions.models import ExecutionAction, Setting
+from apps.executions.selectors.flow_map import names_moved
+from apps.systems.models import System
+from apps.topology.models import Broker
+from weir.actions import target_key
+from weir.actions.move_flow import KIND as FLOW
+from weir.actions.move_stream import KIND as STREAM
+from weir.coordination.wire import Delivery, StreamPlace
+
+FOLLOW = "follow_map"
+"""The kind of the row among settings that keeps the number by which a broker's places were moved
+last: a move and a move back leave a document that says the same, and its agent has to read that."""
+
+Places = dict[str, dict[str, StreamPlace]]
+"""Broker -> flow -> its place there."""
+
+
+def stream_places(
+    system: System, deliveries: Mapping[str, Delivery], brokers: Iterable[str]
+) -> Places:
+    """Return the places of all mapped flows at these brokers; one query, which the database
+    aggregates: there may be millions of interests."""
+    places: Places = {broker: {} for broker in brokers}
+    for flow, group, stream, at in _wanted(system):
+        if deliveries.get(flow) is Delivery.BEST_EFFORT:
+            place = StreamPlace(group=group, stream=stream)
+            for broker in places if at is None else {at} & places.keys():
+                places[broker][flow] = place
+    return {broker: flows for broker, flows in places.items() if flows}
+
+
+def _wanted(system: System) -> list[tuple[str, int, int, str | None]]:
+    """Return flow, group, stream and broker, None for any, of each mapped flow that is wanted."""
+    models = (Interest, Subscriber, Topic, Stream, Group, Broker)
+    interest, subscriber, topic, stream, group, broker = (
+        connection.ops.quote_name(model._meta.db_table) for model in models
+    )
+    with connection.cursor() as cursor:
+        # Distinct by keys first: names are joined to one row of each flow and broker.
+        cursor.execute(
+            "SELECT t.name, g.number, s.number, b.name FROM ("
+            f"SELECT DISTINCT i.topic_id, u.broker_id FROM {interest} i "
+            f"JOIN {subscriber} u ON u.id = i.subscriber_id "
+            f"JOIN {topic} m ON m.id = i.topic_id JOIN {stream} c ON c.id = m.stream_id "
+            "WHERE m.system_id = %s AND c.group_id IS NOT NULL) w "
+            f"JOIN {topic} t ON t.id = w.topic_id JOIN {stream} s ON s.id = t.stream_id "
+            f"JOIN {group} g ON g.id = s.group_id LEFT JOIN {broker} b ON b.id = w.broker_id",
+            [system.pk],
+        )
+        return list(cursor.fetchall())
+
+
+@dataclass(slots=True)
+class Followers:
+    """The brokers whose agents have to follow the moves of one round. Taken before the moves are
+    written; `found` compares with what is there afterwards, in a handful of queries."""
+
+    system: System
+    brokers: frozenset[str]
+    """Those with an agent."""
+    rows: list[ExecutionAction]
+    """The actions that move."""
+    _before: dict[str, tuple[str, StreamPlace | None]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read where everything is that the moves are about."""
+        names = names_moved(row.action for row in self.rows)
+        of_moved = Q(name__in=names[FLOW]) | Q(stream__name__in=names[STREAM])
+        self._before = self._places(of_moved)
+
+    def _places(self, which: Q) -> dict[str, tuple[str, StreamPlace | None]]:
+        """Return the stream and the place of each of these flows."""
+        rows = Topic.objects.filter(which, system=self.system).order_by()
+        columns = ("name", "stream__name", "stream__number", "stream__group__number")
+        return {
+            name: (
+                stream or "",
+                None if group is None else StreamPlace(group=group, stream=number),
+            )
+            for name, stream, number, group in rows.values_list(*columns)
+        }
+
+    def found(self) -> dict[int, dict[str, list[str]]]:
+        """Return, by action, each broker that has to follow, with the flows that move there."""
+        after = self._places(Q(name__in=self._before))
+        changed = {flow for flow, (_, place) in after.items() if self._before[flow][1] != place}
+        at = self._audiences(self._sent(changed))
+        found: dict[int, dict[str, list[str]]] = {}
+        for row in self.rows:
+            for flow in self._moved(row, after, at):
+                for broker in at[flow]:
+                    found.setdefault(row.pk, {}).setdefault(broker, []).append(flow)
+        return found
+
+    def _moved(
+        self, row: ExecutionAction, after: Mapping[str, Any], at: Mapping[str, Any]
+    ) -> list[str]:
+        """Return the flows, of those that somebody has to follow, that the action moved."""
+        if row.kind == FLOW:
+            return [flow for flow in (row.target["flow"],) if flow in at]
+        stream = row.target["stream"]
+        return sorted(f for f in at if stream in (after[f][0], self._before[f][0]))
+
+    def _sent(self, flows: Iterable[str]) -> list[str]:
+        """Return which of the flows are carried as best effort."""
+        keys = {target_key({"flow": flow}): flow for flow in flows}
+        if not keys:
+            return []
+        rows = Setting.objects.filter(
+            system=self.system, kind="carry_flow", target_key__in=keys
+        ).values_list("target_key", "desired__delivery")
+        return [keys[key] for key, how in rows if how == Delivery.BEST_EFFORT]
+
+    def _audiences(self, flows: list[str]) -> dict[str, list[str]]:
+        """Return, by flow, the brokers that place it; flows that nobody wants are absent."""
+        if not flows:
+            return {}
+        rows = Interest.objects.filter(topic__system=self.system, topic__name__in=flows)
+        wanted: dict[str, set[str | None]] = {}
+        for flow, broker in (
+            rows.order_by().values_list("topic__name", "subscriber__broker__name").distinct()
+        ):
+            wanted.setdefault(flow, set()).add(broker)
+        audiences = {
+            flow: sorted(self.brokers if None in names else self.brokers & names)
+            for flow, names in wanted.items()
+        }
+        return {flow: brokers for flow, brokers in audiences.items() if brokers}
+
+
+def moves_asked(system: System, followed: Mapping[int, frozenset[str]], number: int) -> None:
+    """Record that brokers have to follow moves (by their keys) from the documents of this number
+    on; two statements."""
+    if not followed:
+        return
+    ExecutionAction.objects.filter(pk__in=followed).update(asked_number=number)
+    targets = [{"broker": broker} for broker in sorted(frozenset().union(*followed.values()))]
+    Setting.objects.bulk_create(
+        [
+            Setting(
+                system=system,
+                kind=FOLLOW,
+                target=target,
+                target_key=target_key(target),
+                asked_number=number,
+            )
+            for target in targets
+        ],
+        update_conflicts=True,
+        unique_fields=["system", "kind", "target_key"],
+        update_fields=["asked_number", "updated_at"],
+    )
