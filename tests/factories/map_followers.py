@@ -102,8 +102,8 @@ class Follower:
 
     def follow(self, **hand_overs: HandOver) -> None:
         """Take over the document of now and say so, with these flows' last hand-overs."""
-        said = {flow: to_dict(each) for flow, each in hand_overs.items()}
-        self.say({**self.sees(), "hand_overs": said})
+        reported = {flow: to_dict(each) for flow, each in hand_overs.items()}
+        self.say({**self.sees(), "hand_overs": reported})
 
     def fall_silent(self) -> None:
         """Let its lease end."""

@@ -83,7 +83,7 @@ def _lag(seen: Observed, flows: Iterable[str], asked_number: int | None) -> str:
     if asked_number is None or seen.number < asked_number:
         return "it has not taken over the new places yet"
     under_way = [
-        _said(flow, hand_over)
+        _described(flow, hand_over)
         for flow in flows
         if (hand_over := (seen.hand_overs or {}).get(flow)) is not None
         and (hand_over.phase is not HandOverPhase.DONE or hand_over.next is not None)
@@ -94,7 +94,7 @@ def _lag(seen: Observed, flows: Iterable[str], asked_number: int | None) -> str:
     return ", ".join(under_way[:LISTED_FLOWS]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _said(flow: str, hand_over: HandOver) -> str:
+def _described(flow: str, hand_over: HandOver) -> str:
     """Describe a hand-over under way, such as `fx.EURO goes from stream 1 to 2 (draining)`."""
     to = hand_over.target if hand_over.next is None else hand_over.next
     return f"{flow} goes from stream {hand_over.source.stream} to {to.stream} ({hand_over.phase})"

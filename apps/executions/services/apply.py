@@ -252,7 +252,7 @@ class Applier:
         watched = bool(self._moves) and agents.is_awaited
         followers = Followers(system, frozenset(agents.seen), self._moves) if watched else None
         self._map.save()
-        for pk, brokers in (followers.found() if followers else {}).items():
+        for pk, brokers in (followers.by_action() if followers else {}).items():
             self._actions[pk].interests = brokers
             self._actions[pk].asked_number = None
             self.followed[pk] = frozenset(brokers)

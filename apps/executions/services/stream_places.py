@@ -68,7 +68,7 @@ def _wanted(system: System) -> list[tuple[str, int, int, str | None]]:
 @dataclass(slots=True)
 class Followers:
     """The brokers whose agents have to follow the moves of one round. Taken before the moves are
-    written; `found` compares with what is there afterwards, in a handful of queries."""
+    written; `by_action` compares with what is there afterwards, in a handful of queries."""
 
     system: System
     brokers: frozenset[str]
@@ -95,17 +95,17 @@ class Followers:
             for name, stream, number, group in rows.values_list(*columns)
         }
 
-    def found(self) -> dict[int, dict[str, list[str]]]:
+    def by_action(self) -> dict[int, dict[str, list[str]]]:
         """Return, by action, each broker that has to follow, with the flows that move there."""
         after = self._places(Q(name__in=self._before))
         changed = {flow for flow, (_, place) in after.items() if self._before[flow][1] != place}
         at = self._audiences(self._sent(changed))
-        found: dict[int, dict[str, list[str]]] = {}
+        followers: dict[int, dict[str, list[str]]] = {}
         for row in self.rows:
             for flow in self._moved(row, after, at):
                 for broker in at[flow]:
-                    found.setdefault(row.pk, {}).setdefault(broker, []).append(flow)
-        return found
+                    followers.setdefault(row.pk, {}).setdefault(broker, []).append(flow)
+        return followers
 
     def _moved(
         self, row: ExecutionAction, after: Mapping[str, Any], at: Mapping[str, Any]
