@@ -1,6 +1,7 @@
 """What moves within the map of flows to streams and of streams to groups have in common.
 
-Weir keeps the map itself, so no broker takes part in such a move.
+Weir keeps the map itself, so no broker takes part in such a move before it is committed. Which ones
+have to follow it then, documents say.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def brokers(action: Action) -> tuple[str, ...]:
-    """Return no broker: the map is kept by Weir."""
+    """Return no broker: the map is kept by Weir, and who follows it depends on its subscribers."""
     return ()
 
 

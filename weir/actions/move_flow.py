@@ -1,7 +1,7 @@
 """Move one flow to another stream, into its first one, or out of the one that it has.
 
-Weir keeps the map of flows to streams: the action is done when the map has changed, and no broker
-confirms it.
+Weir keeps the map of flows to streams: the action is committed by changing it. It is done when the
+brokers that send the flow to subscribers have handed it over.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KIND = "move_flow"
 TITLE = "Move a flow to another stream"
-SUMMARY = "The map has the flow in another stream; publishers and receivers follow the map."
+SUMMARY = "The map has the flow in another stream; brokers that send it to subscribers follow."
 PROTOCOL: ProtocolName = "setting"
 FINAL = False
 

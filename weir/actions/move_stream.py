@@ -1,7 +1,7 @@
 """Move one stream to another group, into its first one, or out of the one that it has.
 
-Weir keeps the map of streams to groups: the action is done when the map has changed, and no broker
-confirms it.
+Weir keeps the map of streams to groups: the action is committed by changing it. It is done when the
+brokers that send its flows to subscribers have handed them over.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KIND = "move_stream"
 TITLE = "Move a stream to another group"
-SUMMARY = "The map has the stream, with all its flows, in another group; receivers follow the map."
+SUMMARY = "The map has the stream, with all its flows, in another group; brokers follow."
 PROTOCOL: ProtocolName = "setting"
 FINAL = False
 

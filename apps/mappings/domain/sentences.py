@@ -98,7 +98,7 @@ def plan_reasons(
             f"{figure(pace_s)} s after the one before: what saves most comes first."
         )
     sentences.append(
-        "Weir keeps the map: publishers and receivers that follow it change over as it changes. "
-        "No broker is reconfigured."
+        "Weir keeps the map: brokers that send on streams hand their flows over as it changes, and "
+        "a step is done once they have. The tree carries everything as before."
     )
     return tuple(sentences)

@@ -38,6 +38,7 @@ it("says what an action waits for", () => {
     "waits for a, b, c and 1 more",
   );
   expect(text({ state: "dead", waiting_for: ["S2"] })).toBe("never answered: S2");
+  expect(text({ kind: "move_flow", state: "dead", waiting_for: ["S2"] })).toBe("not followed: S2");
 });
 
 it("knows the running step and how long the rest may take", () => {

@@ -43,6 +43,7 @@ export function tookText(from: string | null, to: string | null, now: Date): str
 }
 
 const isTree = (action: ExecutionAction) => !action.kind.startsWith("set_");
+const isMove = (action: ExecutionAction) => action.kind.startsWith("move_");
 
 const names = (brokers: readonly string[]) =>
   brokers.length <= 3
@@ -66,6 +67,7 @@ export function phaseText(action: ExecutionAction, now: Date): string {
     case "aborted":
       return "left as it was";
     case "dead":
+      if (isMove(action)) return waits ? `not followed: ${names(action.waiting_for)}` : "not followed";
       return waits ? `never answered: ${names(action.waiting_for)}` : "never answered";
   }
 }

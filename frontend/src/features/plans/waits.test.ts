@@ -29,6 +29,13 @@ it("says what Weir does by itself, and when, so that nobody decides too early", 
   );
 });
 
+it("says that a move of the map stays as it is, whoever has not followed", () => {
+  const move = { ...waiting, kind: "move_flow", state: "committed" as const, answers: [] };
+  expect(waitText({ ...move, deadline_at: "2026-03-18T14:06:15Z" }, at(7))).toBe(
+    "Waits for S2 and S3 for 7 s. Weir itself stops waiting in 8 s; the map stays as it is.",
+  );
+});
+
 it("says nothing of the moments that every shift takes", () => {
   expect(waitText(waiting, at(2))).toBe("");
   expect(waitText({ ...waiting, waiting_for: [] }, at(42))).toBe("");

@@ -34,6 +34,8 @@ function endText(action: ExecutionAction, now: Date): string {
   if (action.state === "preparing")
     return `Weir itself calls it off in ${lastedText(left)} at the latest.`;
   if (action.state !== "committed") return "";
+  if (action.kind.startsWith("move_"))
+    return `Weir itself stops waiting in ${lastedText(left)}; the map stays as it is.`;
   const are = action.waiting_for.length === 1 ? "is" : "are";
   return `Weir itself stops waiting in ${lastedText(left)} if ${listed(action.waiting_for)} ${are} silent then.`;
 }
