@@ -113,15 +113,15 @@ def test_what_the_network_loses_is_reported_once(seed, quality):
 class SwitchesAtOnce(FlowSender):
     """Waits for nobody before it switches."""
 
-    def _missing(self, said):
-        return () if self.phase is Phase.PREPARING else super()._missing(said)
+    def _missing(self, answered):
+        return () if self.phase is Phase.PREPARING else super()._missing(answered)
 
 
 class MovesAgainAtOnce(FlowSender):
     """Begins the next hand-over before the last one is done."""
 
-    def _missing(self, said):
-        return () if self.phase is Phase.DRAINING else super()._missing(said)
+    def _missing(self, answered):
+        return () if self.phase is Phase.DRAINING else super()._missing(answered)
 
 
 class SendsOnBoth(FlowSender):
