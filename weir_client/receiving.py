@@ -289,7 +289,7 @@ class FlowReceiver:
             self._lose(track, track.next, (track.ahead_from or 0) - 1, received)
             track.next = track.next_ahead
         track.target = track.first = track.ahead_from = track.next_ahead = None
-        track.waits_until = None
+        track.waits_until, track.is_heard = None, False
         for frame in ahead:
             self._read(track, frame, received)
         received.replies.append(self._reply(track, Answer.DONE, track.move))
