@@ -74,8 +74,8 @@ class MappedFlows:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Take what reaches receivers: `transmit`, which sends frames in this order with the headers
-        of a message, `announce`, which names the streams of flows from now on (none: the flow is not
+        """Take what reaches receivers: `transmit`, which sends frames in this order with a message's
+        headers, `announce`, which names the streams of flows from now on (none: the flow is not
         mapped any more), and `ask_again`, which has every receiver repeat what it wants."""
         self._wants = Wants()
         self._broker = broker

@@ -1,12 +1,12 @@
-"""What travels on a stream: messages of flows, the four signals of a hand-over, and replies to them.
+"""What travels on a stream: messages of flows, four signals of a hand-over, and replies to them.
 
 | kind | on | says |
 |---|---|---|
 | `DATA` | the flow's stream | a message, with its number |
 | `CHANGE` | the old stream, repeated | the flow is about to go to `place`: listen there |
-| `BEACON` | the new stream, repeated | the flow is about to come here; once it has, the number of its first message here |
+| `BEACON` | the new stream, repeated | the flow is about to come here |
 | `LAST` | the old stream, repeated | nothing after this number comes here |
-| `FIRST` | the new stream | from this number on messages come here |
+| `FIRST` | the new stream, repeated | from this number on messages come here |
 
 Numbers count the messages of one flow by one sender in one life of it, from 1, whatever stream they
 are on. `move` counts the hand-overs in that life, from 0.
@@ -52,8 +52,8 @@ class Frame:
     move: int
     """The hand-over that this is about; of `DATA` the last one that was done."""
     number: int
-    """`DATA`: this message; `LAST`: the last one on the old stream; `FIRST` and `BEACON`: the first
-    one on the new stream, 0 while that is not known; `CHANGE`: the last one until now."""
+    """`DATA`: this message; `CHANGE`: the last one until now; `LAST`: the last one on the old
+    stream; `FIRST`: the first one on the new stream; `BEACON`: 0."""
     place: Place
     """`DATA`: where it is; signals: where the flow goes."""
     payload: bytes = b""
@@ -86,11 +86,13 @@ _REPLY = struct.Struct("!BBHHHQI")
 
 
 def frame_to_bytes(frame: Frame) -> bytes:
-    """Write a frame as one packet. Raises ValueError where a name is longer than 65,535 bytes."""
+    """Write a frame as one packet. Raises ValueError where a name is longer than 65,535 bytes, and
+    where a number does not fit."""
     flow, sender = frame.flow.encode(), frame.sender.encode()
     if max(len(flow), len(sender)) > 0xFFFF:
         raise ValueError("names of flows and senders have at most 65,535 bytes")
-    head = _FRAME.pack(
+    head = _pack(
+        _FRAME,
         *(VERSION, frame.kind, len(flow), len(sender)),
         *(frame.life, frame.move, frame.number, *frame.place),
     )
@@ -98,7 +100,7 @@ def frame_to_bytes(frame: Frame) -> bytes:
 
 
 def frame_from_bytes(packet: bytes) -> Frame:
-    """Read a packet. Raises ValueError for what is none of this version."""
+    """Read a packet. Raises ValueError for whatever is no frame of this version."""
     try:
         version, kind, of_flow, of_sender, life, move, number, group, stream = _FRAME.unpack_from(
             packet
@@ -121,16 +123,17 @@ def frame_from_bytes(packet: bytes) -> Frame:
 
 
 def reply_to_bytes(reply: Reply) -> bytes:
-    """Write a reply as one packet. Raises ValueError where a name is longer than 65,535 bytes."""
+    """Write a reply as one packet. Raises ValueError where a name is longer than 65,535 bytes, and
+    where a number does not fit."""
     names = [name.encode() for name in (reply.flow, reply.sender, reply.receiver)]
     if max(map(len, names)) > 0xFFFF:
         raise ValueError("names of flows, senders and receivers have at most 65,535 bytes")
-    head = _REPLY.pack(VERSION, reply.answer, *map(len, names), reply.life, reply.move)
+    head = _pack(_REPLY, VERSION, reply.answer, *map(len, names), reply.life, reply.move)
     return b"".join((head, *names))
 
 
 def reply_from_bytes(packet: bytes) -> Reply:
-    """Read a packet. Raises ValueError for what is none of this version."""
+    """Read a packet. Raises ValueError for whatever is no reply of this version."""
     try:
         version, answer, of_flow, of_sender, of_receiver, life, move = _REPLY.unpack_from(packet)
     except struct.error as error:
@@ -146,3 +149,10 @@ def reply_from_bytes(packet: bytes) -> Reply:
         move=move,
         receiver=names[of_flow + of_sender :].decode(),
     )
+
+
+def _pack(layout: struct.Struct, *numbers: int) -> bytes:
+    try:
+        return layout.pack(*numbers)
+    except struct.error as error:
+        raise ValueError(f"a number does not fit: {error}") from error

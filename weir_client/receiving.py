@@ -1,13 +1,17 @@
 """Receive one flow from whatever streams its senders have it on, while they hand it over.
 
 A receiver follows each life of each sender by itself: it hears Change on the old stream, listens to
-the new one, says that it hears it once a Beacon came through, and needs the old one no more once
+the new one, replies that it hears it once a Beacon came through, and needs the old one no more once
 its last message is here. A stream is first in, first out, so on one stream a missing number is a
 lost message. Between two streams nothing is known: what comes on the new one before the old one's
-last message is here waits (`ORDERED`), or is delivered at once (`SEAMLESS`).
+last message is here waits (`ORDERED`), or is delivered at once (`SEAMLESS`). Nor is anything known
+between two lives of a sender: what the earlier one sent may come for `wait_s` after the first sign
+of the later one, and no message waits for that.
 
 Failures are detected by time alone. Whatever is waited for and does not come within `wait_s` counts
-as lost, is reported once, and would not be delivered if it came later.
+as lost, is reported once, and would not be delivered if it came later. A receiver begins with the
+first message that it hears: what was before is not lost. Nor can it know of messages after the last
+one of a life that ended.
 
 Pure: time is an argument, and what to do is returned.
 """
@@ -49,6 +53,8 @@ class Received:
     messages: list[Frame] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
+    is_changed: bool = False
+    """Whether `places` or `wake_at` may have other answers than before."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,6 +84,10 @@ class _Track:
     waits_until: float | None = None
     """Until when the rest of the old stream is waited for; None while nothing is."""
     heard_at: float = 0.0
+    is_silent: bool = False
+    """Whether nothing came for so long that no stream is kept for it."""
+    ends_at: float | None = None
+    """Until when messages of it may come, once there is a later life."""
 
 
 class FlowReceiver:
@@ -105,25 +115,28 @@ class FlowReceiver:
         self._forget_s = forget_s
         self._tracks: dict[str, _Track] = {}
         """Sender -> its newest life."""
+        self._ending: list[_Track] = []
+        """Lives after which another one began, while messages of them may come."""
 
     def places(self, now: float) -> frozenset[Place]:
         """Return the streams that have to be listened to: those that the map names, and those that
         senders are on, or go to."""
         needed = set(self.mapped)
         for track in self._tracks.values():
-            if now - track.heard_at <= self._forget_s:
-                needed.add(track.place)
-                if track.target is not None:
-                    needed.add(track.target)
+            if now < track.heard_at + self._forget_s:
+                needed.update(_streams(track))
+        for track in self._ending:
+            needed.update(_streams(track))
         return frozenset(needed)
 
     def take(self, place: Place, frame: Frame, now: float) -> Received:
         """Take a frame of the flow that came on the stream `place`."""
         received = Received()
-        track = self._track(place, frame, received)
+        track = self._track(place, frame, now, received)
         if track is None:
             return received
-        track.heard_at = now
+        received.is_changed |= track.is_silent
+        track.heard_at, track.is_silent = now, False
         if frame.kind is Kind.DATA:
             self._message(track, place, frame, now, received)
         elif frame.move <= track.move:
@@ -133,38 +146,54 @@ class FlowReceiver:
         return received
 
     def wake(self, now: float) -> Received:
-        """Give up what was waited for too long."""
+        """Give up what was waited for too long, and streams of senders that fell silent."""
         received = Received()
-        for track in self._tracks.values():
-            if track.waits_until is not None and now >= track.waits_until:
+        for track in (*self._ending, *self._tracks.values()):
+            is_over = track.ends_at is not None and now >= track.ends_at
+            if is_over or (track.waits_until is not None and now >= track.waits_until):
                 self._finish(track, received)
+            if is_over:
+                self._ending.remove(track)
+                received.is_changed = True
+            elif not track.is_silent and now >= track.heard_at + self._forget_s:
+                track.is_silent = received.is_changed = True
         return received
 
     def wake_at(self) -> float | None:
         """Return when `wake` has something to do next; None while nothing is waited for."""
-        waits = [t.waits_until for t in self._tracks.values() if t.waits_until is not None]
-        return min(waits, default=None)
+        times = [t.ends_at for t in self._ending]
+        for track in (*self._ending, *self._tracks.values()):
+            times.append(track.waits_until)
+            if not track.is_silent and not self.mapped.issuperset(_streams(track)):
+                times.append(track.heard_at + self._forget_s)
+        return min((time for time in times if time is not None), default=None)
 
     # --- what frames do
 
-    def _track(self, place: Place, frame: Frame, received: Received) -> _Track | None:
-        """Return what is known of the sender's life; None where it has a later one."""
-        track = self._tracks.get(frame.sender)
-        if track is not None and track.life > frame.life:
-            return None
-        if track is not None and track.life == frame.life:
-            return track
-        if track is not None and track.target is not None:
-            self._finish(track, received)
+    def _track(self, place: Place, frame: Frame, now: float, received: Received) -> _Track | None:
+        """Return what is known of the sender's life; None where that is over."""
+        newest = self._tracks.get(frame.sender)
+        if newest is not None and newest.life != frame.life:
+            for track in self._ending:
+                if (track.sender, track.life) == (frame.sender, frame.life):
+                    return track
+            # Of a sender that fell silent any other life is a later one: its clock was set back.
+            if frame.life < newest.life and now < newest.heard_at + self._forget_s:
+                return None
+            newest.ends_at = now + self._wait_s
+            self._ending.append(newest)
+        elif newest is not None:
+            return newest
         is_ahead = frame.kind in (Kind.BEACON, Kind.CHANGE, Kind.LAST)
         track = _Track(
             sender=frame.sender,
             life=frame.life,
             place=place,
-            # Who hears of a hand-over first by a signal on the old stream is still before it.
+            # Who hears of a hand-over first by one of these is still before it.
             move=frame.move - 1 if is_ahead else frame.move,
         )
         self._tracks[frame.sender] = track
+        received.is_changed = True
         return track
 
     def _message(
@@ -173,9 +202,10 @@ class FlowReceiver:
         if frame.move < track.move:
             return  # it comes after it was given up, and was reported as lost then
         if frame.move == track.move:
+            received.is_changed |= track.place != place
             track.place = place
             self._read(track, frame, received)
-            if track.first is not None and track.next is not None and track.next >= track.first:
+            if self._is_complete(track):
                 self._finish(track, received)
             return
         self._go(track, frame.move, place, received)
@@ -195,6 +225,7 @@ class FlowReceiver:
     def _signal(
         self, track: _Track, place: Place, frame: Frame, now: float, received: Received
     ) -> None:
+        received.is_changed = True
         self._go(track, frame.move, frame.place, received)
         if frame.kind in (Kind.CHANGE, Kind.LAST):
             # On one stream nothing overtakes: what was sent before the signal is here or lost.
@@ -222,13 +253,24 @@ class FlowReceiver:
         track.move = max(track.move, move - 1)
         if track.target is None:
             track.target, track.target_move = target, move
+            received.is_changed = True
 
     def _wait(self, track: _Track, now: float, received: Received) -> None:
         """Finish the hand-over if nothing is missing of the old stream, else wait for that."""
-        if track.first is not None and (track.next is None or track.next >= track.first):
+        if self._is_complete(track):
             self._finish(track, received)
         elif track.waits_until is None:
             track.waits_until = now + self._wait_s
+            received.is_changed = True
+
+    def _is_complete(self, track: _Track) -> bool:
+        """Return whether all that came on the old stream is here, or nothing can come there."""
+        first = track.first if track.first is not None else track.ahead_from
+        if first is None:
+            return False
+        if track.next is None and self.mapped <= {track.target}:
+            return True  # the old stream is not listened to
+        return (track.next or 1) >= first
 
     def _finish(self, track: _Track, received: Received) -> None:
         """Read the new stream from now on; what did not come of the old one is lost."""
@@ -237,15 +279,17 @@ class FlowReceiver:
         first = track.first if track.first is not None else track.ahead_from
         if first is not None:
             self._lose(track, track.next, first - 1, received)
-            if track.next is not None:
-                track.next = max(track.next, first)
+            if track.next is not None or track.first is not None:
+                # Who was there before First begins with that at the latest.
+                track.next = max(track.next or 0, first)
+        received.is_changed = True
         track.place, track.move = track.target, track.target_move
         ahead, track.ahead = track.ahead, deque()
         if self._quality is Quality.SEAMLESS and track.next_ahead is not None:
             self._lose(track, track.next, (track.ahead_from or 0) - 1, received)
             track.next = track.next_ahead
         track.target = track.first = track.ahead_from = track.next_ahead = None
-        track.waits_until = None
+        track.waits_until, track.is_heard = None, False
         for frame in ahead:
             self._read(track, frame, received)
         received.replies.append(self._reply(track, Answer.DONE, track.move))
@@ -271,3 +315,7 @@ class FlowReceiver:
             move=move,
             receiver=self.receiver,
         )
+
+
+def _streams(track: _Track) -> tuple[Place, ...]:
+    return (track.place,) if track.target is None else (track.place, track.target)

@@ -37,13 +37,18 @@ class HandOverTimes:
     """The pause between two of the same signals; it doubles with each."""
     acknowledged: bool = True
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for times with which a sender would never come to rest."""
+        if min(self.prepare_s, self.drain_s) < 0 or self.repeat_s <= 0:
+            raise ValueError("prepare_s and drain_s are at least 0, repeat_s is more than 0")
+
 
 class Phase(StrEnum):
     """Where a flow's hand-over is."""
 
     STEADY = "steady"
     PREPARING = "preparing"
-    """Messages are on the old stream, and receivers are told to listen to the new one."""
+    """Messages are on the old stream, and receivers are to listen to the new one."""
     DRAINING = "draining"
     """Messages are on the new stream, and receivers may still read the old one."""
 
@@ -109,8 +114,8 @@ class FlowSender:
         """Return the stream on which the flow will settle."""
         if self._queued is not None:
             return self._queued
-        under_way = self.phase is not Phase.STEADY and self.hand_over is not None
-        return self.hand_over.target if under_way else self.place
+        current = self._under_way()
+        return self.place if current is None else current.target
 
     @property
     def move_number(self) -> int:
@@ -123,15 +128,15 @@ class FlowSender:
     def send(self, payload: bytes) -> list[Sent]:
         """Number a message; it goes to the stream that the flow is on."""
         self.number += 1
-        return [(self.place, self._frame(Kind.DATA, self.place, self.number, payload))]
+        frame = self._frame(Kind.DATA, self.number, self.place, self.move_number, payload)
+        return [(self.place, frame)]
 
     def move_to(self, place: Place, now: float) -> list[Sent]:
         """Begin to hand the flow over, or let that wait until the running hand-over is done: of
         several that wait the last one counts."""
-        if self.phase is not Phase.STEADY:
-            current = self.hand_over
-            settled = current is not None and place == current.target
-            self._queued = None if settled else place
+        current = self._under_way()
+        if current is not None:
+            self._queued = None if place == current.target else place
             return []
         self._queued = None
         if place == self.place:
@@ -142,8 +147,8 @@ class FlowSender:
         return [*self._signals(), *self._advance(now)]
 
     def take(self, reply: Reply, now: float) -> list[Sent]:
-        """Take what a receiver says; what is said of another life or hand-over says nothing now."""
-        current = self.hand_over
+        """Take a receiver's reply; one to another life or hand-over means nothing now."""
+        current = self._under_way()
         if current is None or (reply.life, reply.move) != (self.life, current.move):
             return []
         current.ready.add(reply.receiver)
@@ -152,9 +157,10 @@ class FlowSender:
         return self._advance(now)
 
     def wake(self, now: float) -> list[Sent]:
-        """Repeat signals that are due, and go on where the time for that has come."""
+        """Repeat signals that are due, and go on where the time for that has come. To be called at
+        `wake_at`; earlier where a receiver is gone for which a hand-over may be waiting."""
         sent: list[Sent] = []
-        if self.phase is not Phase.STEADY and now >= self._repeat_at:
+        if self._under_way() is not None and now >= self._repeat_at:
             sent += self._signals()
             self._pause_s *= 2
             self._repeat_at = now + self._pause_s
@@ -162,10 +168,12 @@ class FlowSender:
 
     def wake_at(self) -> float | None:
         """Return when `wake` has something to do next; None while nothing is under way."""
+        current = self._under_way()
+        return None if current is None else min(self._repeat_at, self._ends_at(current))
+
+    def _under_way(self) -> HandOver | None:
         current = self.hand_over
-        if current is None or current.done_at is not None:
-            return None
-        return min(self._repeat_at, self._ends_at(current))
+        return None if current is None or current.done_at is not None else current
 
     def _ends_at(self, current: HandOver) -> float:
         """Return when the running phase ends whatever receivers say."""
@@ -175,8 +183,8 @@ class FlowSender:
 
     def _advance(self, now: float) -> list[Sent]:
         """Go on to the next phase where that may be; return what it sends."""
-        current = self.hand_over
-        if current is None or current.done_at is not None:
+        current = self._under_way()
+        if current is None:
             return []
         is_over = now >= self._ends_at(current)
         if current.switched_at is None:
@@ -196,10 +204,10 @@ class FlowSender:
         queued, self._queued = self._queued, None
         return [] if queued is None else self.move_to(queued, now)
 
-    def _missing(self, said: Collection[str]) -> tuple[str, ...]:
+    def _missing(self, answered: Collection[str]) -> tuple[str, ...]:
         if not self._times.acknowledged:
             return ()
-        return tuple(sorted(set(self._receivers()) - set(said)))
+        return tuple(sorted(set(self._receivers()) - set(answered)))
 
     def _restart_repeating(self, now: float) -> None:
         self._pause_s = self._times.repeat_s
@@ -207,28 +215,29 @@ class FlowSender:
 
     def _signals(self) -> list[Sent]:
         """Return the two signals of the running phase."""
-        current = self.hand_over
+        current = self._under_way()
         if current is None:
             return []
         if current.switched_at is None:
-            return [
-                (current.source, self._frame(Kind.CHANGE, current.target, self.number)),
-                (current.target, self._frame(Kind.BEACON, current.target, 0)),
-            ]
+            on_the_old = (Kind.CHANGE, self.number)
+            on_the_new = (Kind.BEACON, 0)
+        else:
+            on_the_old = (Kind.LAST, current.last)
+            on_the_new = (Kind.FIRST, current.last + 1)
         return [
-            (current.source, self._frame(Kind.LAST, current.target, current.last)),
-            (current.target, self._frame(Kind.FIRST, current.target, current.last + 1)),
+            (current.source, self._frame(*on_the_old, current.target, current.move)),
+            (current.target, self._frame(*on_the_new, current.target, current.move)),
         ]
 
-    def _frame(self, kind: Kind, place: Place, number: int, payload: bytes = b"") -> Frame:
-        current = self.hand_over
-        is_signal = kind is not Kind.DATA and current is not None
+    def _frame(
+        self, kind: Kind, number: int, place: Place, move: int, payload: bytes = b""
+    ) -> Frame:
         return Frame(
             kind=kind,
             flow=self.flow,
             sender=self.sender,
             life=self.life,
-            move=current.move if is_signal else self.move_number,
+            move=move,
             number=number,
             place=place,
             payload=payload,

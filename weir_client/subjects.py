@@ -2,7 +2,7 @@
 
 | subject | who publishes | what |
 |---|---|---|
-| `weir.on.G.S.F` | the sender | frames of flow F on stream S of group G; a group is the prefix `weir.on.G` |
+| `weir.on.G.S.F` | the sender | frames of flow F on stream S of group G; a group is `weir.on.G` |
 | `weir.heard.F` | receivers | their replies to the flow's senders |
 | `weir.want` | receivers | which flows they want, as JSON |
 | `weir.who` | the agent | everybody say again what they want |
@@ -50,10 +50,21 @@ def group_subject(group: int) -> str:
 
 def place_of(subject: str) -> Place:
     """Return the stream of a frame's subject. Raises ValueError for another subject."""
-    _, _, group, stream, _ = subject.split(".")
-    return Place(int(group), int(stream))
+    tokens = subject.split(".")
+    if len(tokens) != 5 or tokens[:2] != ON.split(".") or not all(map(_is_number, tokens[2:4])):
+        raise ValueError(f"no subject of a stream: {subject!r}")
+    return Place(int(tokens[2]), int(tokens[3]))
+
+
+def flow_of(subject: str) -> str:
+    """Return the flow whose frames or replies have this subject."""
+    return name_of(subject.rpartition(".")[2])
 
 
 def reply_subject(flow: str) -> str:
     """Return where receivers reply to senders of a flow."""
     return f"{HEARD}.{token(flow)}"
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) < 2**32

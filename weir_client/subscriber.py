@@ -3,25 +3,30 @@
     async with await Subscriber.connect("nats://broker:4222", name="desk-7", key=KEY) as desk:
         await desk.want("quotes.eurusd", "quotes.usdjpy")
         async for message in desk.messages():
-            print(message.flow, message.payload)
+            print(message)
 
-Who listens to a group gets all of its streams; the client drops what it did not ask for, and counts
-it (`filtered`). It follows flows that move by itself. What it knows to be lost comes as `Lost`,
+Who listens to a group gets all of its streams; the client drops what is not wanted, and counts it
+(`filtered`). It follows flows that move by itself. What it knows to be lost comes as `Lost`,
 between the messages, where it belongs.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from types import TracebackType
 from typing import Any
 
-import nats
+from nats import errors
+from nats.aio.client import Client
 
 from weir_client import subjects
 from weir_client.frames import Place, frame_from_bytes, reply_to_bytes
@@ -31,11 +36,13 @@ SUBSCRIBER_USER = "subscriber"
 PLACE_S = 2.0
 """How long the agent may take to say where flows are."""
 AGAIN_S = 0.5
-"""The pause before it is asked again."""
-FORGET_S = 1.0
-"""How often streams that nobody needs any more are looked for."""
+"""The pause before the question is repeated; it doubles while there is no answer."""
+AGAIN_MOST_S = 8.0
+MOST_AT_ONCE = 1_000
+"""Flows in one question, so that the answer is a message that a broker takes."""
 MOST_WAITING = 100_000
 """Messages that wait for whoever iterates over them; more are dropped, and reported as lost."""
+_MOST_SUBJECTS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +59,52 @@ class Message:
 
 @dataclass(slots=True)
 class Filtered:
-    """What came and was not asked for, since the client began."""
+    """What came and was not wanted, since the client began."""
 
     streams: int = 0
     """Frames of streams that carry nothing that is wanted, dropped by their stream alone."""
     flows: int = 0
-    """Messages of flows that are not wanted, on streams that carry wanted ones."""
+    """Frames of flows that are not wanted, on streams that carry wanted ones."""
+    malformed: int = 0
+    """What was no frame, or no answer of an agent."""
 
 
 class Subscriber:
     """A client that receives flows. Use `connect`."""
 
-    def __init__(self, client: Any, *, name: str, quality: Quality, wait_s: float) -> None:
+    def __init__(
+        self,
+        client: Any,
+        *,
+        name: str,
+        quality: Quality,
+        wait_s: float,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
         self.filtered = Filtered()
         self._client = client
         self._name = name
         self._quality = quality
         self._wait_s = wait_s
         self._flows: dict[str, FlowReceiver] = {}
-        self._groups: dict[int, Any] = {}
-        """Group -> subscription."""
-        self._needed: frozenset[Place] = frozenset()
-        self._arrived: asyncio.Queue[Message | Lost] = asyncio.Queue(MOST_WAITING)
-        self._changed = asyncio.Event()
+        self._unplaced: set[str] = set()
+        """Flows of which it is not known where they are, or not any more."""
+        self._places: dict[str, frozenset[Place]] = {}
+        """Flow -> the streams that it needs."""
+        self._streams: Counter[Place] = Counter()
+        """Stream -> how many flows need it; none that nobody needs."""
+        self._groups: Counter[int] = Counter()
+        """The same of groups, counted by flow and stream."""
+        self._subscriptions: dict[int, Any] = {}
+        self._regrouping = asyncio.Lock()
+        self._is_regrouped = asyncio.Event()
+        """Set when groups may have to be joined or left."""
+        self._due: list[tuple[float, str]] = []
+        """A heap of when flows are to be woken. What is not in `_due_at` counts no more."""
+        self._due_at: dict[str, float] = {}
+        self._is_due = asyncio.Event()
+        self._is_back = asyncio.Event()
+        self._arrived = _Arrived(most_waiting)
         self._tasks: list[asyncio.Task[None]] = []
 
     @classmethod
@@ -86,30 +116,35 @@ class Subscriber:
         key: str,
         quality: Quality = Quality.ORDERED,
         wait_s: float = 0.5,
+        most_waiting: int = MOST_WAITING,
         **options: Any,
     ) -> Subscriber:
         """Connect under a name of one's own, with the key of the system's clients. `options` are
         those of `nats.connect`. Raises what that raises."""
         options = {"max_reconnect_attempts": -1, "reconnect_time_wait": 0.2, **options}
-        subscriber: Subscriber
         # Two clients of one name are two receivers.
         name = f"{name}/{secrets.token_hex(4)}"
-
-        async def back() -> None:
-            subscriber._changed.set()
-            await subscriber._locate(list(subscriber._flows))
-
-        client = await nats.connect(
-            url,
-            name=name,
-            user=SUBSCRIBER_USER,
-            password=key,
-            inbox_prefix=subjects.INBOX,
-            reconnected_cb=back,
-            **options,
+        subscriber = cls(
+            Client(), name=name, quality=quality, wait_s=wait_s, most_waiting=most_waiting
         )
-        subscriber = cls(client, name=name, quality=quality, wait_s=wait_s)
-        await subscriber._open()
+        # What these raise would be taken by the client for a connection that failed.
+        back = _each(subscriber._is_back.set, options.pop("reconnected_cb", None))
+        closed = _each(subscriber._arrived.close, options.pop("closed_cb", None))
+        try:
+            await subscriber._client.connect(
+                url,
+                name=name,
+                user=SUBSCRIBER_USER,
+                password=key,
+                inbox_prefix=subjects.INBOX,
+                reconnected_cb=back,
+                closed_cb=closed,
+                **options,
+            )
+            await subscriber._open()
+        except BaseException:
+            await subscriber.close()
+            raise
         return subscriber
 
     async def __aenter__(self) -> Subscriber:
@@ -124,30 +159,35 @@ class Subscriber:
         await self.close()
 
     async def close(self) -> None:
-        """Stop receiving, and disconnect."""
-        for task in self._tasks:
+        """Stop receiving, and disconnect. Whoever iterates gets what has come, then the end."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._arrived.close()
         await self._client.close()
 
     async def want(self, *flows: str) -> None:
-        """Receive these flows from now on, and no others. Returns once the broker knows where they
-        are and sends them."""
-        for flow in set(self._flows) - set(flows):
-            del self._flows[flow]
-        new = [flow for flow in flows if flow not in self._flows]
+        """Receive these flows from now on, and no others. Returns once the broker sends those that
+        the agent knows; for others the question is repeated until it does."""
+        for flow in self._flows.keys() - set(flows):
+            self._forget(flow)
+        new = [flow for flow in dict.fromkeys(flows) if flow not in self._flows]
         for flow in new:
             self._flows[flow] = FlowReceiver(
                 flow, self._name, quality=self._quality, wait_s=self._wait_s
             )
+        self._unplaced.update(new)
         await self._locate(new)
+        await self._regroup()
         await self._client.flush()
-        await self._say_wants()
+        # Only now is it waited for: senders may begin a hand-over with the next message.
+        await self._publish_wants()
 
     async def messages(self) -> AsyncIterator[Message | Lost]:
-        """Yield messages as they come, and what is known to be lost."""
-        while True:
-            yield await self._arrived.get()
+        """Yield messages as they come, and what is known to be lost, until this is closed."""
+        while (each := await self._arrived.next()) is not None:
+            yield each
 
     # --- the agent
 
@@ -155,104 +195,257 @@ class Subscriber:
         await self._client.subscribe(subjects.PLACED, cb=self._on_placed)
         await self._client.subscribe(subjects.WHO, cb=self._on_who)
         await self._client.flush()
-        self._tasks = [asyncio.create_task(self._wake()), asyncio.create_task(self._locate_rest())]
+        loops = (self._wake, self._follow, self._locate_rest, self._come_back)
+        self._tasks = [asyncio.create_task(loop()) for loop in loops]
 
     async def _locate(self, flows: Iterable[str]) -> None:
-        """Ask the agent where flows are; whoever it does not answer is asked for again later."""
+        """Ask the agent where flows are; those of which it does not say stay in `_unplaced`."""
         names = list(flows)
-        if not names:
-            return
-        try:
-            answer = await self._client.request(
-                subjects.PLACE, json.dumps(names).encode(), timeout=PLACE_S
-            )
-        except (nats.errors.Error, TimeoutError):
-            return
-        await self._take_places(json.loads(answer.data))
+        for first in range(0, len(names), MOST_AT_ONCE):
+            question = json.dumps(names[first : first + MOST_AT_ONCE]).encode()
+            try:
+                answer = await self._client.request(subjects.PLACE, question, timeout=PLACE_S)
+            except (errors.TimeoutError, errors.NoRespondersError):
+                return
+            self._take_places(answer.data)
 
     async def _locate_rest(self) -> None:
+        pause_s = AGAIN_S
         while True:
-            await asyncio.sleep(AGAIN_S)
-            await self._locate([flow for flow, each in self._flows.items() if not each.mapped])
+            await asyncio.sleep(pause_s)
+            before = len(self._unplaced)
+            with suppress(errors.Error):
+                await self._locate(self._unplaced)
+            is_stuck = 0 < before <= len(self._unplaced)
+            pause_s = min(pause_s * 2, AGAIN_MOST_S) if is_stuck else AGAIN_S
+
+    async def _come_back(self) -> None:
+        """After each reconnect, want again what was wanted: the agent dropped it with the
+        connection, and flows may have moved meanwhile."""
+        while True:
+            await self._is_back.wait()
+            self._is_back.clear()
+            self._unplaced.update(self._flows)
+            with suppress(errors.Error):
+                await self._publish_wants()
+                await self._locate(self._unplaced)
 
     async def _on_placed(self, message: Any) -> None:
-        await self._take_places(json.loads(message.data))
+        self._take_places(message.data)
 
     async def _on_who(self, _: Any) -> None:
-        await self._say_wants()
+        with suppress(errors.Error):
+            await self._publish_wants()
 
-    async def _say_wants(self) -> None:
+    async def _publish_wants(self) -> None:
         wants = {"receiver": self._name, "flows": sorted(self._flows)}
         await self._client.publish(subjects.WANT, json.dumps(wants).encode())
 
-    async def _take_places(self, places: dict[str, list[list[int]]]) -> None:
-        for flow, where in places.items():
-            receiver = self._flows.get(flow)
-            if receiver is not None:
-                receiver.mapped = frozenset(Place(*each) for each in where)
-        await self._listen()
+    def _take_places(self, data: bytes) -> None:
+        try:
+            places = _places_from_json(data)
+        except ValueError:
+            self.filtered.malformed += 1
+            return
+        for flow in places.keys() & self._flows.keys():
+            self._flows[flow].mapped = places[flow]
+            (self._unplaced.discard if places[flow] else self._unplaced.add)(flow)
+            self._reckon(flow)
 
     # --- streams
 
-    async def _listen(self) -> None:
-        """Subscribe to the groups of all streams that are needed, and leave the others."""
-        now = time.monotonic()
-        needed: set[Place] = set()
-        for receiver in self._flows.values():
-            needed |= receiver.places(now)
-        self._needed = frozenset(needed)
-        groups = {place.group for place in needed}
-        for group in groups - self._groups.keys():
-            self._groups[group] = None
-            self._groups[group] = await self._client.subscribe(
-                subjects.group_subject(group), cb=self._on_frame, pending_msgs_limit=-1
-            )
-        for group in self._groups.keys() - groups:
-            subscription = self._groups.pop(group)
-            if subscription is not None:
-                await subscription.unsubscribe()
+    def _reckon(self, flow: str) -> None:
+        """Take note of which streams a flow needs now, and of when it is to be woken."""
+        receiver = self._flows[flow]
+        self._need(flow, receiver.places(time.monotonic()))
+        wake_at = receiver.wake_at()
+        if wake_at is not None and wake_at < self._due_at.get(flow, float("inf")):
+            self._due_at[flow] = wake_at
+            heapq.heappush(self._due, (wake_at, flow))
+            self._is_due.set()
+
+    def _need(self, flow: str, after: frozenset[Place]) -> None:
+        before = self._places.get(flow, frozenset())
+        if after == before:
+            return
+        self._places[flow] = after
+        for places, by in ((after - before, 1), (before - after, -1)):
+            for place in places:
+                _count(self._streams, place, by)
+                _count(self._groups, place.group, by)
+        self._is_regrouped.set()
+
+    def _forget(self, flow: str) -> None:
+        self._need(flow, frozenset())
+        del self._flows[flow]
+        self._places.pop(flow, None)
+        self._due_at.pop(flow, None)
+        self._unplaced.discard(flow)
+
+    async def _follow(self) -> None:
+        """Join and leave groups. Not where frames are taken: leaving a group ends the task that
+        takes its frames."""
+        while True:
+            await self._is_regrouped.wait()
+            try:
+                await self._regroup()
+            except errors.Error:
+                self._is_regrouped.set()
+                await asyncio.sleep(AGAIN_S)
+
+    async def _regroup(self) -> None:
+        async with self._regrouping:
+            self._is_regrouped.clear()
+            for group in self._groups.keys() - self._subscriptions.keys():
+                self._subscriptions[group] = await self._client.subscribe(
+                    subjects.group_subject(group), cb=self._on_frame, pending_msgs_limit=-1
+                )
+            for group in self._subscriptions.keys() - self._groups.keys():
+                await self._subscriptions.pop(group).unsubscribe()
 
     async def _on_frame(self, message: Any) -> None:
-        place = subjects.place_of(message.subject)
-        if place not in self._needed:
-            self.filtered.streams += 1
+        try:
+            place, flow = _place_and_flow(message.subject)
+            if place not in self._streams:
+                self.filtered.streams += 1
+                return
+            receiver = self._flows.get(flow)
+            if receiver is None:
+                self.filtered.flows += 1
+                return
+            frame = frame_from_bytes(message.data)
+            if frame.flow != flow:
+                raise ValueError(f"a frame of {frame.flow!r} on {message.subject!r}")
+        except ValueError:
+            self.filtered.malformed += 1
             return
-        frame = frame_from_bytes(message.data)
-        receiver = self._flows.get(frame.flow)
-        if receiver is None:
-            self.filtered.flows += 1
-            return
-        received = receiver.take(place, frame, time.monotonic())
-        await self._act(receiver, received)
+        await self._act(flow, receiver.take(place, frame, time.monotonic()))
 
-    async def _act(self, receiver: FlowReceiver, received: Received) -> None:
+    async def _act(self, flow: str, received: Received) -> None:
         for lost in received.lost:
-            self._arrived.put_nowait(lost)
+            self._arrived.lost(lost)
         for frame in received.messages:
-            self._arrived.put_nowait(
+            self._arrived.message(
                 Message(frame.flow, frame.sender, frame.life, frame.number, frame.payload)
             )
-        if received.replies or receiver.wake_at() is not None:
-            await self._listen()
-            self._changed.set()
+        if received.is_changed:
+            self._reckon(flow)
         for reply in received.replies:
-            subject = subjects.reply_subject(reply.flow)
-            await self._client.publish(subject, reply_to_bytes(reply))
+            # A reply that is lost is asked for again: the sender repeats its signals.
+            with suppress(errors.Error):
+                subject = subjects.reply_subject(reply.flow)
+                await self._client.publish(subject, reply_to_bytes(reply))
 
     async def _wake(self) -> None:
-        """Give up in time what receivers wait for, and leave streams that nobody needs."""
+        """Give up in time what receivers wait for."""
         while True:
             now = time.monotonic()
-            for receiver in list(self._flows.values()):
-                wake_at = receiver.wake_at()
-                if wake_at is not None and wake_at <= now:
-                    await self._act(receiver, receiver.wake(now))
-            await self._listen()
-            waits = [each.wake_at() for each in self._flows.values()]
-            next_at = min((at for at in waits if at is not None), default=now + FORGET_S)
-            self._changed.clear()
-            try:
-                async with asyncio.timeout(max(0.0, min(next_at, now + FORGET_S) - now)):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
+            while self._due and self._due[0][0] <= now:
+                due_at, flow = heapq.heappop(self._due)
+                if self._due_at.get(flow) == due_at:
+                    del self._due_at[flow]
+                    received = self._flows[flow].wake(now)
+                    received.is_changed = True
+                    await self._act(flow, received)
+            self._is_due.clear()
+            pause_s = max(0.0, self._due[0][0] - now) if self._due else None
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause_s):
+                    await self._is_due.wait()
+
+
+class _Arrived:
+    """What waits for whoever iterates, at most so many; what finds no room is reported as lost
+    before the next message of the same life, or when all that waits was taken."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._waiting: deque[Message | Lost] = deque()
+        self._dropped: dict[tuple[str, str, int], list[Lost]] = {}
+        self._is_some = asyncio.Event()
+        self._is_closed = False
+
+    def message(self, message: Message) -> None:
+        life = (message.flow, message.sender, message.life)
+        if len(self._waiting) < self._most:
+            self._report(life)
+            self._waiting.append(message)
+        else:
+            self._drop(life, message.number, message.number)
+        self._is_some.set()
+
+    def lost(self, lost: Lost) -> None:
+        life = (lost.flow, lost.sender, lost.life)
+        self._drop(life, lost.first, lost.last)
+        if len(self._waiting) < self._most:
+            self._report(life)
+        self._is_some.set()
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._is_some.set()
+
+    async def next(self) -> Message | Lost | None:
+        """Wait for the next one; None once this is closed and empty."""
+        while not self._waiting:
+            for life in list(self._dropped):
+                self._report(life)
+            if self._waiting:
+                break
+            if self._is_closed:
+                return None
+            self._is_some.clear()
+            await self._is_some.wait()
+        return self._waiting.popleft()
+
+    def _drop(self, life: tuple[str, str, int], first: int, last: int) -> None:
+        dropped = self._dropped.setdefault(life, [])
+        if dropped and dropped[-1].last + 1 == first:
+            first = dropped.pop().first
+        dropped.append(Lost(*life, first, last))
+
+    def _report(self, life: tuple[str, str, int]) -> None:
+        self._waiting.extend(self._dropped.pop(life, ()))
+
+
+def _count(counter: Counter[Any], key: Any, by: int) -> None:
+    counter[key] += by
+    if counter[key] == 0:
+        del counter[key]
+
+
+def _each(
+    first: Callable[[], object], then: Callable[[], Awaitable[None]] | None
+) -> Callable[[], Awaitable[None]]:
+    """Return a callback that does one thing, and what the caller's own does."""
+
+    async def both() -> None:
+        first()
+        if then is not None:
+            await then()
+
+    return both
+
+
+@lru_cache(_MOST_SUBJECTS)
+def _place_and_flow(subject: str) -> tuple[Place, str]:
+    return subjects.place_of(subject), subjects.flow_of(subject)
+
+
+def _places_from_json(data: bytes) -> dict[str, frozenset[Place]]:
+    """Read where flows are. Raises ValueError for whatever is no object of lists of pairs."""
+    try:
+        placed = json.loads(data)
+        return {
+            flow: frozenset(_place(group, stream) for group, stream in where)
+            for flow, where in placed.items()
+        }
+    except (AttributeError, TypeError, RecursionError) as error:
+        raise ValueError(f"not where flows are: {error}") from error
+
+
+def _place(group: Any, stream: Any) -> Place:
+    for number in (group, stream):
+        if type(number) is not int or not 0 <= number < 2**32:
+            raise ValueError(f"no number of a stream or group: {number!r}")
+    return Place(group, stream)

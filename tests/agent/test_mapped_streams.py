@@ -167,9 +167,9 @@ async def leaves(desk: Desk, site: Site) -> None:
         (at.group, at.stream) for flow, at in site.places.items() if flow in desk.subscriber._flows
     }
     listens = desk.subscriber
-    await until(lambda: set(listens._needed) == wanted, f"{listens._needed}, not {wanted}", 20)
+    await until(lambda: set(listens._streams) == wanted, f"{listens._streams}, not {wanted}", 20)
     groups = {group for group, _ in wanted}
-    await until(lambda: set(listens._groups) == groups, f"{set(listens._groups)}", 20)
+    await until(lambda: set(listens._subscriptions) == groups, f"{set(listens._subscriptions)}", 20)
 
 
 def complete(desk: Desk, flow: str, sent: list[bytes]) -> bool:
@@ -341,7 +341,8 @@ async def test_a_flow_that_leaves_the_map_is_sent_no_more_until_it_is_back(site:
     await client.flush()
     await site.map({**without, flow: STREAMS[5]})
     receiver = one.subscriber._flows[flow]
-    await until(lambda: (2, 21) in receiver.mapped and 2 in one.subscriber._groups, "it is placed")
+    groups = one.subscriber._subscriptions
+    await until(lambda: (2, 21) in receiver.mapped and 2 in groups, "it is placed")
     await one.subscriber._client.flush()
     await client.publish(subject, b"2")
     await until(lambda: one.payloads[flow] == [b"0", b"2"], f"{one.payloads}")

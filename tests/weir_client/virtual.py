@@ -11,7 +11,7 @@ from typing import Any
 
 from weir_client.frames import Frame, Kind, Place, Reply
 from weir_client.receiving import FlowReceiver, Lost, Quality, Received
-from weir_client.sending import FlowSender, HandOverTimes, Sent
+from weir_client.sending import FlowSender, HandOver, HandOverTimes, Phase, Sent
 
 FLOW = "trades"
 
@@ -24,16 +24,25 @@ class Weather:
     most_delay_s: float = 0.02
     join_s: float = 0.03
     """The most that a stream takes to be heard."""
+    lag_s: float = 0.0
+    """The most by which one stream is always later than another."""
+    lags: dict[Place, float] = field(default_factory=dict)
+    """By how much these are, in seconds."""
     loss: float = 0.0
     reply_loss: float = 0.0
 
 
 @dataclass
 class Heard:
-    """What one receiver was given, and was told to be lost."""
+    """What came to one receiver, and what it made of that."""
 
+    arrived: set[tuple[str, int, int]] = field(default_factory=set)
+    """Sender, life and number of messages on streams that it listened to."""
     messages: list[tuple[str, int, int]] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
+    is_early: bool = True
+    """Whether it was there before anything was sent."""
+    is_alive: bool = True
 
 
 class World:
@@ -55,16 +64,20 @@ class World:
         self.sent: dict[tuple[str, int], dict[int, list[Place]]] = {}
         """Sender and life -> number -> the streams on which the message went."""
         self.senders: dict[str, FlowSender] = {}
+        self.goals: dict[str, Place] = {}
+        """Sender -> where it was last sent to."""
         self.receivers: dict[str, FlowReceiver] = {}
+        self.known: set[str] = set()
+        """Receivers that senders wait for."""
         self.heard: dict[str, Heard] = {}
         self.joined: dict[tuple[str, Place], float] = {}
         """Receiver and stream -> from when on it hears it."""
-        self.left: set[tuple[float, str, Place]] = set()
-        self.hand_overs: list[Any] = []
+        self.hand_overs: list[HandOver] = []
         self._sender_class, self._receiver_class = sender_class, receiver_class
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
         self._last_at: dict[Any, float] = {}
+        self._lags = dict(self.weather.lags)
         self._lives = itertools.count(1)
 
     # --- time
@@ -78,10 +91,10 @@ class World:
             do()
         self.now = until
 
-    def _in_turn(self, *channel: Any) -> float:
+    def _in_turn(self, *channel: Any, lag_s: float = 0.0) -> float:
         """Return when what is sent now arrives: after all that was sent before on the channel."""
         delay_s = self.random.uniform(self.weather.least_delay_s, self.weather.most_delay_s)
-        at = max(self.now + delay_s, self._last_at.get(channel, 0.0))
+        at = max(self.now + delay_s + lag_s, self._last_at.get(channel, 0.0))
         self._last_at[channel] = at
         return at
 
@@ -95,22 +108,34 @@ class World:
             life=life,
             place=place,
             times=self.times,
-            receivers=lambda: tuple(self.receivers),
+            receivers=lambda: tuple(self.known),
         )
-        self.senders[name] = sender
+        self.senders[name], self.goals[name] = sender, place
         self.sent[name, life] = {}
         return sender
 
     def add_receiver(
-        self, name: str, places: frozenset[Place], quality: Quality = Quality.ORDERED
-    ) -> FlowReceiver:
-        receiver = self._receiver_class(FLOW, name, places=places, quality=quality)
-        self.receivers[name], self.heard[name] = receiver, Heard()
+        self, name: str, quality: Quality = Quality.ORDERED, *, is_early: bool = True
+    ) -> None:
+        """Let a receiver listen where the map says; once it does, senders know it."""
+        places = self.mapped()
+        self.receivers[name] = self._receiver_class(FLOW, name, places=places, quality=quality)
+        self.heard[name] = Heard(is_early=is_early)
         self._join(name)
-        return receiver
+        known_s = 0.0 if is_early else self.random.uniform(0.0, self.weather.join_s)
+        self.at(self.now + known_s, lambda: self.known.add(name))
 
     def kill_sender(self, name: str) -> None:
-        del self.senders[name]
+        del self.senders[name], self.goals[name]
+
+    def kill_receiver(self, name: str) -> None:
+        """End a receiver; senders hear of that a little later."""
+        del self.receivers[name]
+        self.heard[name].is_alive = False
+        for joined in [each for each in self.joined if each[0] == name]:
+            del self.joined[joined]
+        gone_s = self.random.uniform(0.0, 0.05)
+        self.at(self.now + gone_s, lambda: self.known.discard(name))
 
     # --- what they do
 
@@ -122,14 +147,33 @@ class World:
     def move(self, name: str, place: Place) -> None:
         sender = self.senders.get(name)
         if sender is not None:
+            self.goals[name] = place
             self._transmit(sender, sender.move_to(place, self.now))
 
-    def map_to(self, *places: Place) -> None:
-        for name, receiver in self.receivers.items():
-            receiver.mapped = frozenset(places)
+    def mapped(self) -> frozenset[Place]:
+        """Return what a map names: where senders go, where they are, and where they come from."""
+        places = set()
+        for sender in self.senders.values():
+            places |= {sender.goal, sender.place}
+            if sender.phase is Phase.DRAINING:
+                places.add(sender.hand_over.source)
+        return frozenset(places)
+
+    def publish_map(self) -> None:
+        """Let every receiver hear at some time soon what the map names now."""
+        places = self.mapped()
+        for name in self.receivers:
+            self.at(self._in_turn("map", name), lambda name=name: self._map(name, places))
+
+    def _map(self, name: str, places: frozenset[Place]) -> None:
+        receiver = self.receivers.get(name)
+        if receiver is not None:
+            receiver.mapped = places
             self._join(name)
 
     def _transmit(self, sender: FlowSender, frames: list[Sent]) -> None:
+        if sender.hand_over is not None and sender.hand_over not in self.hand_overs[-4:]:
+            self.hand_overs.append(sender.hand_over)
         for place, frame in frames:
             if frame.kind is Kind.DATA:
                 self.sent[sender.sender, sender.life].setdefault(frame.number, []).append(place)
@@ -150,12 +194,19 @@ class World:
                 continue
             if self.random.random() < self.weather.loss:
                 continue
-            at = self._in_turn("down", name, place)
+            at = self._in_turn("down", name, place, lag_s=self._lag_s(place))
             self.at(at, lambda name=name: self._arrive(name, place, frame))
+
+    def _lag_s(self, place: Place) -> float:
+        if place not in self._lags:
+            self._lags[place] = self.random.uniform(0.0, self.weather.lag_s)
+        return self._lags[place]
 
     def _arrive(self, name: str, place: Place, frame: Frame) -> None:
         receiver = self.receivers.get(name)
         if receiver is not None and (name, place) in self.joined:
+            if frame.kind is Kind.DATA:
+                self.heard[name].arrived.add((frame.sender, frame.life, frame.number))
             self._act(name, receiver, receiver.take(place, frame, self.now))
 
     def _act(self, name: str, receiver: FlowReceiver, received: Received) -> None:

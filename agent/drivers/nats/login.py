@@ -3,9 +3,9 @@ server.
 
 A client can connect in four ways: as a class, as `publisher` or as `subscriber` of streams with the
 client key, as a neighbour's agent with a signature of its key, and, where the system admits
-unmanaged clients, as anybody else in a separate account. The names of Weir's own users are reserved,
-and a class name without the client key is a wrong password, not an unmanaged client. A class named
-`subscriber` takes the place of that login.
+unmanaged clients, as anybody else in a separate account. The names of Weir's own users are
+reserved, and a class name without the client key is a wrong password, not an unmanaged client. A
+class named `subscriber` takes the place of that login.
 
 Inboxes: who may listen to `_INBOX.>` hears every answer that is sent there, messages that others
 fetch of their streams included. So whoever fetches messages has a prefix of its own, which nobody
