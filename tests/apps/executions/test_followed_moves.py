@@ -20,7 +20,7 @@ from apps.systems.services import entity_update
 from apps.telemetry.models import Agent
 from apps.telemetry.services import agent_revoke
 from tests.factories import make_user
-from tests.factories.fleet import document_for, start
+from tests.factories.fleet import FakeAgent, document_for, enrol, start
 from tests.factories.map_followers import (
     Exchange,
     Follower,
@@ -29,7 +29,7 @@ from tests.factories.map_followers import (
     move,
     move_stream,
 )
-from weir.coordination.wire import HandOverPhase, StreamPlace
+from weir.coordination.wire import HandOverPhase, StreamPlace, document_from_dict, to_dict
 from weir.model.plan import Action
 
 pytestmark = pytest.mark.django_db
@@ -440,3 +440,40 @@ def test_a_step_of_many_moves_takes_as_many_statements_as_one_of_one(exchange, a
 
     few = statements(move(*GOLD))
     assert statements(move("gold", "s-2", "s-1"), move("silver", "s-1", "s-2")) == few
+
+
+class TestOverHttp:
+    """The same as agents see it, that wait for documents."""
+
+    @pytest.fixture
+    def http(self, loop, exchange) -> dict[str, FakeAgent]:
+        agents = {name: enrol(loop, exchange.brokers[name]).come() for name in "ab"}
+        for agent in agents.values():
+            agent.obey(hand_overs={})
+        return agents
+
+    def test_an_edit_of_the_map_reaches_who_waits_and_is_concerned(self, http, exchange):
+        for agent in http.values():
+            agent.poll_now()
+        a, b = http["a"].asking(), http["b"].asking()
+        edit(exchange, "tin", "s-1")
+        places = document_from_dict(b.result(10).json()).places
+        assert places["tin"] == StreamPlace(group=11, stream=1)
+        assert not a.done(), "nobody at a wants it"
+        edit(exchange, "gold", None)
+        assert document_from_dict(a.result(10).json()).places == {}
+
+    def test_a_move_is_obeyed_and_confirmed(self, http, exchange):
+        for agent in http.values():
+            agent.poll_now()
+        waiting = {name: agent.asking() for name, agent in http.items()}
+        execution = start(exchange.system, [move(*GOLD)])
+        for name, polled in waiting.items():
+            document = document_from_dict(polled.result(10).json())
+            assert document.places["gold"] == StreamPlace(group=12, stream=2)
+            assert document.number >= row(execution).asked_number
+            http[name].obey(hand_overs={"gold": to_dict(handed(DRAINING))})
+        assert fresh(execution).state == "running"
+        for agent in http.values():
+            agent.obey(hand_overs={})
+        assert fresh(execution).state == "succeeded"

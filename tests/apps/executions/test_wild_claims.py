@@ -60,3 +60,34 @@ def test_a_size_that_leaves_no_messages_for_others_is_refused(agents):
     assert error["field"] == "facts.max_payload_bytes"
     assert "raise its max_payload to at least 65,536" in error["message"]
     assert agents["a"].poll_now().flows["tides"].max_message_bytes == 65_536
+
+
+PLACE = {"group": 1, "stream": 2}
+HAND_OVER = {"source": PLACE, "target": PLACE, "phase": "done", "began_at": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("wild", "field"),
+    [
+        ({"began_at": -1.0}, "began_at"),
+        ({"took_s": -1.0}, "took_s"),
+        ({"unready": 2**80}, "unready"),
+        ({"target": {"group": 2**80, "stream": 0}}, "target.group"),
+        ({"next": {"group": 0, "stream": -1}}, "next.stream"),
+        ({"next": "nowhere"}, "next"),
+        ({"phase": "later"}, "phase"),
+        ({"source": None}, "source"),
+    ],
+)
+def test_a_hand_over_that_nobody_can_have_is_refused(agents, wild, field):
+    a = agents["a"]
+    a.obey()
+    answer = a.say(observed=a.observed(hand_overs={"tides": {**HAND_OVER, **wild}}))
+    assert answer.status_code == 400
+    (error,) = answer.json()["errors"]
+    assert error["field"].startswith("observed.hand_overs")
+    assert error["field"].endswith(field)
+    assert a.say(observed=a.observed(hand_overs={"tides": HAND_OVER})).status_code == 200
+    assert agent_row(a).observed["hand_overs"]["tides"]["target"] == PLACE
+    assert a.say(observed=a.observed(hand_overs=None)).status_code == 200
+    assert agent_row(a).observed["hand_overs"] is None

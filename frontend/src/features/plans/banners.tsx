@@ -113,14 +113,14 @@ export function ExecutionBanner({ execution }: { execution: Execution }) {
     step.actions.filter((action) => action.state === "dead"),
   );
   if (!execution.failure && dead.length === 0) return null;
-  const silent = [...new Set(dead.flatMap((action) => action.waiting_for))].join(", ");
+  // What a move waits for is in the failure: its brokers answer, and have not followed.
+  const unanswered = dead.filter(({ kind }) => !kind.startsWith("move_"));
+  const silent = [...new Set(unanswered.flatMap((action) => action.waiting_for))].join(", ");
   return (
     <Note tone="bad">
       <b>{execution.state === "failed" ? "The execution failed." : "Something went wrong."}</b>{" "}
       {execution.failure}
-      {dead.length > 0 && silent
-        ? ` ${silent} never answered after the point of no return; look at its agent.`
-        : ""}
+      {silent ? ` ${silent} never answered after the point of no return; look at its agent.` : ""}
     </Note>
   );
 }

@@ -67,7 +67,8 @@ export function phaseText(action: ExecutionAction, now: Date): string {
     case "aborted":
       return "left as it was";
     case "dead":
-      if (isMove(action)) return waits ? `not followed: ${names(action.waiting_for)}` : "not followed";
+      if (isMove(action))
+        return waits ? `not followed: ${names(action.waiting_for)}` : "not followed";
       return waits ? `never answered: ${names(action.waiting_for)}` : "never answered";
   }
 }
