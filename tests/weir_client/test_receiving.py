@@ -1,4 +1,4 @@
-"""What a receiver makes of sequences that no sender should send, and of those that a network may."""
+"""What a receiver makes of frames in orders that a network, or an attacker, may give them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def data(number: int, place: Place, move: int = 0, life: int = 1) -> tuple[Place
     return place, Frame(Kind.DATA, "f", "s", life, move, number, place)
 
 
-def signal(kind: Kind, on: Place, to: Place, number: int, move: int = 1, life: int = 1):
+def signal(
+    kind: Kind, on: Place, to: Place, number: int, move: int = 1, life: int = 1
+) -> tuple[Place, Frame]:
     return on, Frame(kind, "f", "s", life, move, number, to)
 
 
@@ -144,7 +146,8 @@ def test_back_and_forth_quickly_keeps_the_order():
         signal(Kind.LAST, B, A, 3, 2),
         data(5, A, 2),
     ]
-    assert sum((numbers(each.take(*frame, 0)) for frame in arrived), []) == [1, 2, 3, 4, 5]
+    delivered = [number for frame in arrived for number in numbers(each.take(*frame, 0))]
+    assert delivered == [1, 2, 3, 4, 5]
 
 
 def test_a_new_life_in_a_hand_over_cuts_nothing_of_the_old_one():

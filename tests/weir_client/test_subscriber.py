@@ -12,6 +12,7 @@ from pathlib import Path
 import nats
 import pytest
 import pytest_asyncio
+from nats.aio.client import Client
 
 from tests.nats_server import NatsServer
 from weir_client import subjects
@@ -101,7 +102,14 @@ class Agent:
 
 @pytest_asyncio.fixture
 async def agent(server: NatsServer) -> AsyncIterator[Agent]:
-    client = await nats.connect(server.url, max_reconnect_attempts=-1, reconnect_time_wait=0.05)
+    client = Client()
+
+    async def ask() -> None:  # whoever came back before the agent did was not heard by it
+        await client.publish(subjects.WHO, b"")
+
+    await client.connect(
+        server.url, max_reconnect_attempts=-1, reconnect_time_wait=0.05, reconnected_cb=ask
+    )
     agent = Agent(client)
     await agent.open()
     waking = asyncio.create_task(agent.wake())
