@@ -83,6 +83,8 @@ class _Track:
     """Whether something came on the target."""
     waits_until: float | None = None
     """Until when the rest of the old stream is waited for; None while nothing is."""
+    began_at: float
+    """When the first sign of it came."""
     heard_at: float = 0.0
     is_silent: bool = False
     """Whether nothing came for so long that no stream is kept for it."""
@@ -117,6 +119,8 @@ class FlowReceiver:
         """Sender -> its newest life."""
         self._ending: list[_Track] = []
         """Lives after which another one began, while messages of them may come."""
+        self._over: dict[str, int] = {}
+        """Sender -> the latest life of which messages come no more."""
 
     def places(self, now: float) -> frozenset[Place]:
         """Return the streams that have to be listened to: those that the map names, and those that
@@ -154,6 +158,7 @@ class FlowReceiver:
                 self._finish(track, received)
             if is_over:
                 self._ending.remove(track)
+                self._over[track.sender] = max(track.life, self._over.get(track.sender, -1))
                 received.is_changed = True
             elif not track.is_silent and now >= track.heard_at + self._forget_s:
                 track.is_silent = received.is_changed = True
@@ -179,22 +184,37 @@ class FlowReceiver:
                     return track
             # Of a sender that fell silent any other life is a later one: its clock was set back.
             if frame.life < newest.life and now < newest.heard_at + self._forget_s:
-                return None
+                return self._earlier(newest, place, frame, now, received)
             newest.ends_at = now + self._wait_s
             self._ending.append(newest)
         elif newest is not None:
             return newest
+        track = self._tracks[frame.sender] = self._begin(place, frame, now, received)
+        return track
+
+    def _earlier(
+        self, newest: _Track, place: Place, frame: Frame, now: float, received: Received
+    ) -> _Track | None:
+        """Begin with a life of which the first sign comes after one of the next life."""
+        ends_at = newest.began_at + self._wait_s
+        if now >= ends_at or frame.life <= self._over.get(frame.sender, -1):
+            return None
+        track = self._begin(place, frame, now, received)
+        track.ends_at = ends_at
+        self._ending.append(track)
+        return track
+
+    def _begin(self, place: Place, frame: Frame, now: float, received: Received) -> _Track:
+        received.is_changed = True
         is_ahead = frame.kind in (Kind.BEACON, Kind.CHANGE, Kind.LAST)
-        track = _Track(
+        return _Track(
             sender=frame.sender,
             life=frame.life,
             place=place,
             # Who hears of a hand-over first by one of these is still before it.
             move=frame.move - 1 if is_ahead else frame.move,
+            began_at=now,
         )
-        self._tracks[frame.sender] = track
-        received.is_changed = True
-        return track
 
     def _message(
         self, track: _Track, place: Place, frame: Frame, now: float, received: Received

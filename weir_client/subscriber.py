@@ -169,7 +169,8 @@ class Subscriber:
 
     async def want(self, *flows: str) -> None:
         """Receive these flows from now on, and no others. Returns once the broker sends those that
-        the agent knows; for others the question is repeated until it does."""
+        the agent knows; for others the question is repeated until it does. Raises what the client
+        of NATS raises while the broker is away: the flows are wanted as soon as it is back."""
         for flow in self._flows.keys() - set(flows):
             self._forget(flow)
         new = [flow for flow in dict.fromkeys(flows) if flow not in self._flows]

@@ -190,21 +190,21 @@ class World:
 
     def _relay(self, place: Place, frame: Frame) -> None:
         for name in self.receivers:
-            if self.joined.get((name, place), float("inf")) > self.now:
-                continue
-            if self.random.random() < self.weather.loss:
+            joined = self.joined.get((name, place), float("inf"))
+            if joined > self.now or self.random.random() < self.weather.loss:
                 continue
             at = self._in_turn("down", name, place, lag_s=self._lag_s(place))
-            self.at(at, lambda name=name: self._arrive(name, place, frame))
+            self.at(at, lambda name=name, joined=joined: self._arrive(name, place, frame, joined))
 
     def _lag_s(self, place: Place) -> float:
         if place not in self._lags:
             self._lags[place] = self.random.uniform(0.0, self.weather.lag_s)
         return self._lags[place]
 
-    def _arrive(self, name: str, place: Place, frame: Frame) -> None:
+    def _arrive(self, name: str, place: Place, frame: Frame, joined: float) -> None:
         receiver = self.receivers.get(name)
-        if receiver is not None and (name, place) in self.joined:
+        # Who left a stream and came back does not hear what was under way then.
+        if receiver is not None and self.joined.get((name, place)) == joined:
             if frame.kind is Kind.DATA:
                 self.heard[name].arrived.add((frame.sender, frame.life, frame.number))
             self._act(name, receiver, receiver.take(place, frame, self.now))
