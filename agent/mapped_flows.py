@@ -74,9 +74,9 @@ class MappedFlows:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Take what reaches receivers: `transmit`, which sends frames in this order with a message's
-        headers, `announce`, which names the streams of flows from now on (none: the flow is not
-        mapped any more), and `ask_again`, which has every receiver repeat what it wants."""
+        """Take what reaches receivers. `transmit` sends frames in this order, with the headers of a
+        message. `announce` names the streams of flows from now on, none for those that are not
+        mapped any more. `ask_again` has every receiver repeat what it wants."""
         self._wants = Wants()
         self._broker = broker
         self._transmit = transmit

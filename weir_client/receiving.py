@@ -190,6 +190,9 @@ class FlowReceiver:
         elif newest is not None:
             return newest
         track = self._tracks[frame.sender] = self._begin(place, frame, now, received)
+        if newest is not None:
+            # Whoever was there before a life began misses what it does not hear of its beginning.
+            track.next = 1
         return track
 
     def _earlier(

@@ -46,6 +46,10 @@ class Agent:
         await self.client.subscribe(f"{subjects.HEARD}.>", cb=self._on_heard)
         await self.client.flush()
 
+    def wanted(self) -> dict[str, list[str]]:
+        """What subscribers want, by their names: two of one name are told apart at the broker."""
+        return {name.partition("/")[0]: flows for name, flows in self.wants.items()}
+
     async def wake(self) -> None:
         while True:
             await asyncio.sleep(0.01)
@@ -151,7 +155,7 @@ async def test_a_flow_is_followed_to_another_group_and_back(server, agent, quali
     agent.add("f.1", A)
     async with desk(server, quality=quality) as subscriber:
         await subscriber.want("f.1")
-        await until(lambda: agent.wants == {"desk": ["f.1"]})
+        await until(lambda: agent.wanted() == {"desk": ["f.1"]})
         for turn, place in enumerate([B, A, B, A]):
             await agent.send("f.1", b"%d" % turn, b"x")
             await agent.move("f.1", place)
@@ -186,7 +190,7 @@ async def test_a_group_is_left_only_when_no_flow_needs_it(server, agent):
         await subscriber.want()
         await until(lambda: not subscriber._subscriptions)
         assert not subscriber._streams
-        await until(lambda: agent.wants == {"desk": []})
+        await until(lambda: agent.wanted() == {"desk": []})
 
 
 @pytest.mark.asyncio
@@ -201,7 +205,7 @@ async def test_after_the_broker_was_killed_it_wants_again_and_finds_moved_flows(
         agent.add("f", B)  # it moved while nobody heard, and begins anew there
         agent.senders["f"].life = 2
         server.start()
-        await until(lambda: agent.wants == {"desk": ["f"]})
+        await until(lambda: agent.wanted() == {"desk": ["f"]})
         await until(lambda: set(subscriber._subscriptions) >= {B.group})
         await agent.client.flush()
         await asyncio.sleep(0.1)
@@ -215,7 +219,7 @@ async def test_wants_are_repeated_when_an_agent_asks(server, agent):
         await subscriber.want("f")
         agent.wants.clear()
         await agent.client.publish(subjects.WHO, b"")
-        await until(lambda: agent.wants == {"desk": ["f"]})
+        await until(lambda: agent.wanted() == {"desk": ["f"]})
         questions = agent.questions
         agent.add("f", A)  # an agent that did not know of it is asked again
         await until(lambda: agent.questions > questions and A in subscriber._streams)
