@@ -181,7 +181,7 @@ class Subscriber:
         self._unplaced.update(new)
         await self._locate(new)
         await self._regroup()
-        await self._client.flush()
+        await self._reach_broker()
         # Only now is it waited for: senders may begin a hand-over with the next message.
         await self._publish_wants()
 
@@ -195,9 +195,15 @@ class Subscriber:
     async def _open(self) -> None:
         await self._client.subscribe(subjects.PLACED, cb=self._on_placed)
         await self._client.subscribe(subjects.WHO, cb=self._on_who)
-        await self._client.flush()
+        await self._reach_broker()
         loops = (self._wake, self._follow, self._locate_rest, self._come_back)
         self._tasks = [asyncio.create_task(loop()) for loop in loops]
+
+    async def _reach_broker(self) -> None:
+        """Return once the broker has taken all subscriptions until now."""
+        # The first PING of this client overtakes what it has not written yet; the second does not.
+        await self._client.flush()
+        await self._client.flush()
 
     async def _locate(self, flows: Iterable[str]) -> None:
         """Ask the agent where flows are; those of which it does not say stay in `_unplaced`."""

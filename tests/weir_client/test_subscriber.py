@@ -45,6 +45,7 @@ class Agent:
         await self.client.subscribe(subjects.WANT, cb=self._on_want)
         await self.client.subscribe(f"{subjects.HEARD}.>", cb=self._on_heard)
         await self.client.flush()
+        await self.client.flush()  # the first one overtakes subscriptions
 
     def wanted(self) -> dict[str, list[str]]:
         """What subscribers want, by their names: two of one name are told apart at the broker."""
