@@ -47,12 +47,12 @@ class Suite:
     """Whether its tests try all that there is time for (`effort`)."""
 
 
-OF_OTHERS = tuple(f"--ignore=tests/{room}" for room in ("weir", "lives", "e2e"))
+OF_OTHERS = tuple(f"--ignore=tests/{room}" for room in ("weir", "weir_client", "lives", "e2e"))
 SUITES = (
     Suite(
         "kernels",
-        "algorithms, and agents and coordinator in virtual time",
-        ("pytest", "tests/weir", "tests/lives", "-n2"),
+        "algorithms; agents, coordinator and hand-overs in virtual time",
+        ("pytest", "tests/weir", "tests/weir_client", "tests/lives", "-n2"),
         180,
     ),
     # Its tests wait for brokers and processes about a quarter of their time.
@@ -75,7 +75,7 @@ LONG = (
     Suite(
         "examples",
         "more and other examples of every property of the algorithms",
-        ("pytest", "tests/weir", f"-n{CORES}"),
+        ("pytest", "tests/weir", "tests/weir_client", f"-n{CORES}"),
         thorough=True,
     ),
     Suite(

@@ -77,7 +77,7 @@ def test_agent_imports_only_what_is_installed_with_it() -> None:
     }
     assert "nats" in modules
     done = subprocess.run(
-        [sys.executable, "-c", IMPORT_ALL, " ".join({*modules, "agent", "weir"})],
+        [sys.executable, "-c", IMPORT_ALL, " ".join({*modules, "agent", "weir", "weir_client"})],
         cwd=ROOT,
         capture_output=True,
         text=True,
