@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import heapq
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from weir.coordination.wire import HandOver, HandOverPhase, StreamPlace
 from weir_client.frames import Place, Reply
@@ -20,6 +22,7 @@ KEEP_S = 60.0
 """How long a hand-over that is done stays in what is observed."""
 LEARN_S = 1.0
 """How long receivers may take to say what they want once the agent can hear them (again)."""
+MOST_RECEIVERS = 10_000
 _UNKNOWN = ""
 """Stands for receivers that may be there and are not known yet."""
 MOST_KEPT = 200
@@ -37,11 +40,10 @@ class Wants:
         """Receiver -> the flows it wants."""
         self._receivers: dict[str, set[str]] = {}
 
-    def take(self, receiver: str, flows: Iterable[str]) -> None:
-        """Replace what a receiver wants."""
-        self.remove(receiver)
-        self._flows[receiver] = frozenset(flows)
-        for flow in self._flows[receiver]:
+    def add(self, receiver: str, flows: Iterable[str]) -> None:
+        """Add to what a receiver wants."""
+        every = self._flows[receiver] = self._flows.get(receiver, frozenset()) | frozenset(flows)
+        for flow in every:
             self._receivers.setdefault(flow, set()).add(receiver)
 
     def remove(self, receiver: str) -> frozenset[str]:
@@ -53,6 +55,13 @@ class Wants:
             if not receivers:
                 del self._receivers[flow]
         return flows
+
+    def __iter__(self) -> Iterator[str]:
+        """Return all receivers."""
+        return iter(tuple(self._flows))
+
+    def __len__(self) -> int:
+        return len(self._flows)
 
     def receivers(self, flow: str) -> frozenset[str]:
         """Return who wants a flow."""
@@ -95,6 +104,11 @@ class MappedFlows:
         self._learns_until = clock() + LEARN_S
         self._settled: set[str] = set()
         """Flows that have left a stream, which receivers do not know yet."""
+        self._due: list[tuple[float, str]] = []
+        """A heap of when flows are to be woken. What is not in `_due_at` counts no more."""
+        self._due_at: dict[str, float] = {}
+        self._woken: deque[str] = deque()
+        """Flows that wait for fewer receivers than before."""
         self._changed = asyncio.Event()
 
     # --- the document
@@ -105,12 +119,14 @@ class MappedFlows:
         now = self._clock()
         changed = [flow for flow in self._senders if flow not in places]
         for flow in changed:
-            for each in (self._senders, self._moving, self._moved):
+            for each in (self._senders, self._moving, self._moved, self._due_at):
                 each.pop(flow, None)
+        is_new = False
         for flow, at in places.items():
             place, sender = Place(at.group, at.stream), self._senders.get(flow)
             if sender is None:
                 self._senders[flow] = self._sender(flow, place)
+                is_new = True
             elif sender.goal == place:
                 continue
             else:
@@ -118,6 +134,9 @@ class MappedFlows:
             changed.append(flow)
         if changed:
             self._announce(self.places(changed))
+        if is_new:
+            # Who wants a flow is kept of mapped flows alone.
+            self._ask_again()
 
     def _sender(self, flow: str, place: Place) -> FlowSender:
         return FlowSender(
@@ -159,27 +178,31 @@ class MappedFlows:
         self._learns_until = self._clock() + LEARN_S
         self._ask_again()
 
-    def take_wants(self, receiver: str, flows: Iterable[str]) -> None:
-        """Take which flows a receiver wants from now on, and no others."""
-        self._without(receiver, but=flows)
-        self._wants.take(receiver, flows)
+    def take_wants(self, receiver: str, flows: Iterable[str], *, more: bool = False) -> None:
+        """Take which flows a receiver wants from now on; with `more` beside those before. Of flows
+        that are not mapped here nothing is kept, and nothing of more than `MOST_RECEIVERS`."""
+        mapped = self._senders.keys() & set(flows)
+        if not more:
+            self._wants.remove(receiver)
+        if receiver != _UNKNOWN and len(self._wants) < MOST_RECEIVERS:
+            self._wants.add(receiver, mapped)
+
+    @property
+    def receivers(self) -> tuple[str, ...]:
+        """Return all who want something."""
+        return tuple(self._wants)
 
     def remove_receiver(self, receiver: str) -> None:
         """Wait no more for a receiver whose connection has ended."""
-        self._without(receiver)
+        self._woken.extend(self._wants.remove(receiver) & self._moving.keys())
+        if self._woken:
+            self._changed.set()
 
     def take(self, reply: Reply) -> None:
         """Take what a receiver says of a hand-over."""
         sender = self._senders.get(reply.flow)
         if sender is not None and reply.sender == self._broker:
             self._go_on(sender, sender.take(reply, self._clock()))
-
-    def _without(self, receiver: str, but: Iterable[str] = ()) -> None:
-        now = self._clock()
-        for flow in self._wants.remove(receiver) - frozenset(but):
-            sender = self._moving.get(flow)
-            if sender is not None:
-                self._go_on(sender, sender.wake(now))
 
     # --- hand-overs
 
@@ -190,15 +213,28 @@ class MappedFlows:
             if self._settled:
                 settled, self._settled = self._settled, set()
                 self._announce(self.places(settled))
-            for sender in list(self._moving.values()):
-                wake_at = sender.wake_at()
-                if wake_at is not None and wake_at <= now:
+            while (flow := self._next_due(now)) is not None:
+                sender = self._moving.get(flow)
+                if sender is not None:
                     self._go_on(sender, sender.wake(now))
-            times = [at for s in self._moving.values() if (at := s.wake_at()) is not None]
+            if self._settled:
+                continue
             self._changed.clear()
+            pause_s = max(0.0, self._due[0][0] - now) if self._due else None
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, min(times) - now) if times else None):
+                async with asyncio.timeout(pause_s):
                     await self._changed.wait()
+
+    def _next_due(self, now: float) -> str | None:
+        """Return the next flow that is to be woken now; None where there is none."""
+        if self._woken:
+            return self._woken.popleft()
+        while self._due and self._due[0][0] <= now:
+            due_at, flow = heapq.heappop(self._due)
+            if self._due_at.get(flow) == due_at:
+                del self._due_at[flow]
+                return flow
+        return None
 
     def observed(self) -> dict[str, HandOver]:
         """Return the last hand-over of each flow that is on its way, or has been lately."""
@@ -222,15 +258,19 @@ class MappedFlows:
         if sender.phase is not Phase.STEADY:
             self._moved.pop(flow, None)
             self._moving[flow] = sender
-            self._changed.set()
+            wake_at = sender.wake_at()
+            if wake_at is not None and wake_at != self._due_at.get(flow):
+                self._due_at[flow] = wake_at
+                heapq.heappush(self._due, (wake_at, flow))
+                self._changed.set()
         elif self._moving.pop(flow, None) is not None or (frames and current is not None):
             self._moved[flow] = sender
             self._settled.add(flow)
             self._changed.set()
             # Who has not answered is waited for again once it says what it wants.
-            missing = () if current is None else current.undone
-            for receiver in frozenset(missing) - {_UNKNOWN}:
-                self._without(receiver)
+            missing = frozenset(() if current is None else current.undone) - {_UNKNOWN}
+            for receiver in missing:
+                self.remove_receiver(receiver)
             if missing:
                 self._ask_again()
 

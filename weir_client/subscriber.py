@@ -120,7 +120,8 @@ class Subscriber:
         **options: Any,
     ) -> Subscriber:
         """Connect under a name of one's own, with the key of the system's clients. `options` are
-        those of `nats.connect`. Raises what that raises."""
+        those of `nats.connect`; unless they say otherwise, a broker that is away or lets nobody in
+        is tried again for ever: put a timeout around it. Raises what `nats.connect` raises."""
         options = {"max_reconnect_attempts": -1, "reconnect_time_wait": 0.2, **options}
         # Two clients of one name are two receivers.
         name = f"{name}/{secrets.token_hex(4)}"
@@ -245,8 +246,11 @@ class Subscriber:
             await self._publish_wants()
 
     async def _publish_wants(self) -> None:
-        wants = {"receiver": self._name, "flows": sorted(self._flows)}
-        await self._client.publish(subjects.WANT, json.dumps(wants).encode())
+        flows = sorted(self._flows)
+        for first in range(0, max(1, len(flows)), MOST_AT_ONCE):
+            piece = flows[first : first + MOST_AT_ONCE]
+            wants = {"receiver": self._name, "flows": piece, "more": first > 0}
+            await self._client.publish(subjects.WANT, json.dumps(wants).encode())
 
     def _take_places(self, data: bytes) -> None:
         try:

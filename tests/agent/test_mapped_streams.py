@@ -326,6 +326,34 @@ async def test_what_nobody_should_send_changes_nothing(site: Site) -> None:
     await one.close()
 
 
+async def test_wants_end_with_their_connection_whatever_name_they_give(site: Site) -> None:
+    one = await desk(site.broker, "one", FLOWS[0])
+    await roster(site, FLOWS[0], 1)
+    rogue = await nats.connect(
+        site.broker.url,
+        user=SUBSCRIBER_USER,
+        password=site.broker.secrets.client_key,
+        inbox_prefix=subjects.INBOX,
+    )
+    for name in ("", "somebody", "nobody"):
+        flows = [FLOWS[0], *(f"not mapped {number}" for number in range(1_000))]
+        wants = json.dumps({"receiver": name, "flows": flows}).encode()
+        await rogue.publish(subjects.WANT, wants)
+    await roster(site, FLOWS[0], 3)
+    assert set(site.plane.driver._mapped._flows._wants._receivers) == {FLOWS[0]}
+    # Nobody is connected under these names.
+    await roster(site, FLOWS[0], 1)
+    # More names than an answer has room for are asked for again.
+    inbox = f"{subjects.INBOX}.more"
+    answers = await rogue.subscribe(inbox)
+    many = [*FLOWS, *(f"{number:\u00e9>300}" for number in range(1_500))]
+    await rogue.publish(subjects.PLACE, json.dumps(many, ensure_ascii=False).encode(), reply=inbox)
+    assert json.loads((await answers.next_msg(5)).data).keys() == set(FLOWS)
+    assert site.plane.driver.server
+    await rogue.close()
+    await one.close()
+
+
 async def test_a_flow_that_leaves_the_map_is_sent_no_more_until_it_is_back(site: Site) -> None:
     flow = FLOWS[3]
     one = await desk(site.broker, "one", flow, quality=Quality.SEAMLESS)

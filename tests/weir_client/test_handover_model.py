@@ -228,28 +228,28 @@ def test_losses_are_reported_once_where_messages_come_too_late(seed, quality):
 
 
 class SwitchesAtOnce(FlowSender):
-    """Waits for nobody before it switches."""
+    """A sender that waits for nobody before it switches."""
 
     def _missing(self, answered):
         return () if self.phase is Phase.PREPARING else super()._missing(answered)
 
 
 class MovesAgainAtOnce(FlowSender):
-    """Begins the next hand-over before the last one is done."""
+    """A sender that begins the next hand-over before the last one is done."""
 
     def _missing(self, answered):
         return () if self.phase is Phase.DRAINING else super()._missing(answered)
 
 
 class IgnoresMovesWhileMoving(FlowSender):
-    """Forgets where it is to go next while a hand-over is under way."""
+    """A sender that forgets where it is to go next while a hand-over is under way."""
 
     def move_to(self, place, now):
         return super().move_to(place, now) if self.phase is Phase.STEADY else []
 
 
 class TakesOldReplies(FlowSender):
-    """Takes a reply to any hand-over for one to this."""
+    """A sender that takes a reply to any hand-over for one to this."""
 
     def take(self, reply, now):
         move = self.hand_over.move if self.hand_over is not None else reply.move
@@ -258,7 +258,7 @@ class TakesOldReplies(FlowSender):
 
 
 class SendsOnBoth(FlowSender):
-    """Sends messages on both streams while it prepares."""
+    """A sender that sends messages on both streams while it prepares."""
 
     def send(self, payload: bytes) -> list[Sent]:
         sent = super().send(payload)
@@ -268,7 +268,7 @@ class SendsOnBoth(FlowSender):
 
 
 class SaysTooLittle(FlowSender):
-    """Names the last message but one as the last of the old stream."""
+    """A sender that names the last message but one as the last of the old stream."""
 
     def _signals(self) -> list[Sent]:
         return [
@@ -280,21 +280,22 @@ class SaysTooLittle(FlowSender):
 
 
 class WaitsForNothing(FlowReceiver):
-    """Reads the new stream as soon as it hears a message there."""
+    """A receiver that reads the new stream as soon as it hears a message there."""
 
     def _wait(self, track, now, received):
         self._finish(track, received)
 
 
 class BeginsWithTheNewStream(FlowReceiver):
-    """Forgets that messages may be under way on the old stream of which it has none yet."""
+    """A receiver that forgets that messages may be under way on the old stream, of which it has
+    none yet."""
 
     def _is_complete(self, track):
         return track.next is None or super()._is_complete(track)
 
 
 class ReadyTooSoon(FlowReceiver):
-    """Replies that it hears the new stream when it only knows of it."""
+    """A receiver that replies that it hears the new stream when it only knows of it."""
 
     def _signal(self, track, place, frame, now, received):
         if frame.kind is Kind.CHANGE:
@@ -303,7 +304,7 @@ class ReadyTooSoon(FlowReceiver):
 
 
 class ReadyByTheLastMove(FlowReceiver):
-    """Takes it for a sign of the new stream that it heard the one before."""
+    """A receiver that takes it for a sign of the new stream that it heard the one before."""
 
     def _finish(self, track, received):
         is_heard = track.is_heard
@@ -312,14 +313,14 @@ class ReadyByTheLastMove(FlowReceiver):
 
 
 class AnswersOnce(FlowReceiver):
-    """Does not answer again when its reply was lost."""
+    """A receiver that does not answer again when its reply was lost."""
 
     def _repeated(self, track, frame, received):
         return
 
 
 class LeavesTooSoon(FlowReceiver):
-    """Leaves the old stream when it hears the first message of the new one."""
+    """A receiver that leaves the old stream when it hears the first message of the new one."""
 
     def places(self, now):
         places = super().places(now)
@@ -328,14 +329,14 @@ class LeavesTooSoon(FlowReceiver):
 
 
 class NeverListens(FlowReceiver):
-    """Does not listen to the stream where the flow goes before the map names it."""
+    """A receiver that does not listen to the stream where the flow goes before the map names it."""
 
     def places(self, now):
         return self.mapped
 
 
 class NeverLeaves(FlowReceiver):
-    """Keeps every stream that it ever listened to."""
+    """A receiver that keeps every stream that it ever listened to."""
 
     _kept: frozenset[Place] = frozenset()
 
@@ -345,7 +346,7 @@ class NeverLeaves(FlowReceiver):
 
 
 class ForgetsEarlierLives(FlowReceiver):
-    """Drops what is under way of a life when it hears of the next one."""
+    """A receiver that drops what is under way of a life when it hears of the next one."""
 
     def _track(self, place, frame, now, received):
         track = super()._track(place, frame, now, received)
@@ -357,14 +358,15 @@ class ForgetsEarlierLives(FlowReceiver):
 
 
 class ReportsNoLosses(FlowReceiver):
-    """Reports no message that was lost."""
+    """A receiver that reports no message that was lost."""
 
     def _lose(self, track, first, last, received):
         return
 
 
 class ReportsTwice(FlowReceiver):
-    """Reports what is missing of the old stream, and again with the first message of the new."""
+    """A receiver that reports what is missing of the old stream, and again with the first message
+    of the new."""
 
     def _finish(self, track, received):
         before = track.next
@@ -374,7 +376,7 @@ class ReportsTwice(FlowReceiver):
 
 
 class TakesWhatItGaveUp(FlowReceiver):
-    """Delivers messages of the old stream that come after they were given up."""
+    """A receiver that delivers messages of the old stream that come after they were given up."""
 
     def _message(self, track, place, frame, now, received):
         if frame.move < track.move:

@@ -272,12 +272,12 @@ class Coordinator:
         missing = self._lagging(view, action)
         slow, silent = missing & view.live, missing - view.live
         if not slow:
-            said = (
+            detail = (
                 f"{view.called(silent)} {_is(silent)} silent and will follow later"
                 if silent
                 else ""
             )
-            yield FinishAction(action=action.id, detail=said)
+            yield FinishAction(action=action.id, detail=detail)
         elif _passed(action.deadline, now):
             parts = [f"{view.called(slow)} did not follow within {self._patience(action, 1):g} s"]
             parts += self._failures(view, action, slow)

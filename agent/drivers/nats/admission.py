@@ -78,6 +78,8 @@ class Subscribers:
     def __init__(self) -> None:
         self.gone: Callable[[str], None] = lambda name: None
         """It is called with the name of a subscriber whose last connection has ended."""
+        self.compared: Callable[[Collection[str]], None] = lambda names: None
+        """It is called with the names of all who are connected, whenever that was read."""
         self._names: dict[int, str] = {}
         self._begun: dict[int, int] = {}
         """Connection -> how many had begun before it."""
@@ -106,6 +108,7 @@ class Subscribers:
         for number in self._names.keys() - set(numbers):
             if self._begun[number] < as_of:
                 self.end(number)
+        self.compared(frozenset(self._names.values()))
 
 
 class Admission:

@@ -103,6 +103,7 @@ class NatsDriver:
         self._mapped = MappedStreams(self._own, broker, self._losses)
         if self._admission is not None:
             self._admission.subscribers.gone = self._mapped.remove_receiver
+            self._admission.subscribers.compared = self._mapped.compare_receivers
         self._set_aside = SetAside(self._losses)
         self._clock = ServerClock()
         self._changing = asyncio.Lock()

@@ -11,8 +11,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agent.drivers.base import DriverError, Message, Retryable
 from agent.drivers.nats import wire
@@ -27,11 +26,12 @@ from weir_client.sending import Sent
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 1_000
-"""Flows whose streams are announced in one message."""
+MOST_BYTES = 400_000
+"""The size of one message that says where flows are; servers take more than twice as much."""
 ASK_AGAIN_S = 1.0
 """The least pause between two requests to all subscribers to repeat what they want."""
 _INBOX = f"{subjects.INBOX}.".encode()
+_PLACED = subjects.PLACED.encode()
 
 
 class MappedStreams:
@@ -47,6 +47,8 @@ class MappedStreams:
         self._to_ask = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._is_mapped = False
+        self._strangers: frozenset[str] = frozenset()
+        """Receivers that had no connection at the last `compare_receivers`."""
         self._flows = MappedFlows(
             broker,
             transmit=self._transmit,
@@ -74,7 +76,7 @@ class MappedStreams:
         """Send these flows, and no others, on these streams from now on."""
         self._is_mapped = True
         self._flows.map_to(places)
-        if len(self._subjects) > 2 * len(places) + AT_ONCE:
+        if len(self._subjects) > 2 * len(places):
             self._subjects = {f: each for f, each in self._subjects.items() if f in places}
 
     def send(self, flow: str, messages: Sequence[Message]) -> None:
@@ -85,6 +87,14 @@ class MappedStreams:
     def remove_receiver(self, receiver: str) -> None:
         """Wait no more for a receiver whose connection has ended."""
         self._flows.remove_receiver(receiver)
+
+    def compare_receivers(self, connected: Collection[str]) -> None:
+        """Forget who wants something and has no connection, now and at the last call: what it wants
+        may arrive before the news of its connection, and after those of its end."""
+        strangers = frozenset(self._flows.receivers) - frozenset(connected)
+        for receiver in strangers & self._strangers:
+            self._flows.remove_receiver(receiver)
+        self._strangers = strangers
 
     def observed(self) -> dict[str, HandOver] | None:
         """Return the last hand-over of flows that are on their way or were lately; None before the
@@ -119,9 +129,7 @@ class MappedStreams:
         return last[1]
 
     def _announce(self, places: Places) -> None:
-        rest = iter(places.items())
-        pieces = iter(lambda: dict(islice(rest, AT_ONCE)), {})
-        self._publish(*map(_announcement, pieces))
+        self._publish(*(wire.publication(_PLACED, piece) for piece in _in_pieces(places)))
 
     def _publish(self, *publications: bytes) -> None:
         connection = self._session.current
@@ -176,20 +184,36 @@ class MappedStreams:
     def _on_wants(self, frames: list[wire.Frame]) -> None:
         for _, _, _, payload in frames:
             match _json(payload):
-                case {"receiver": str(receiver), "flows": list(flows)}:
-                    self._flows.take_wants(receiver, [f for f in flows if isinstance(f, str)])
+                case {"receiver": str(receiver), "flows": list(flows), **rest}:
+                    wanted = [flow for flow in flows if isinstance(flow, str)]
+                    self._flows.take_wants(receiver, wanted, more=rest.get("more") is True)
 
     def _on_questions(self, frames: list[wire.Frame]) -> None:
         for _, reply, _, payload in frames:
             flows = _json(payload)
             if not reply.startswith(_INBOX) or not isinstance(flows, list):
                 continue
-            places = self._flows.places([flow for flow in flows if isinstance(flow, str)])
-            self._publish(wire.publication(reply, json.dumps(places).encode()))
+            names = [flow for flow in flows if isinstance(flow, str)]
+            places = self._flows.places(names)
+            # One answer: what has no room in it, and what is on no stream, is asked for again.
+            pieces = _in_pieces({flow: where for flow, where in places.items() if where})
+            self._publish(wire.publication(reply, next(pieces, b"{}")))
 
 
-def _announcement(places: Places) -> bytes:
-    return wire.publication(subjects.PLACED.encode(), json.dumps(places).encode())
+def _in_pieces(places: Places) -> Iterator[bytes]:
+    """Return JSON objects that together say where flows are, each small enough for any server."""
+    piece: dict[str, tuple[Place, ...]] = {}
+    size = 0
+    for flow, where in places.items():
+        # At most six bytes for each character, and for each stream two numbers.
+        cost = 6 * len(flow) + 24 * len(where) + 8
+        if piece and size + cost > MOST_BYTES:
+            yield json.dumps(piece).encode()
+            piece, size = {}, 0
+        piece[flow] = where
+        size += cost
+    if piece:
+        yield json.dumps(piece).encode()
 
 
 def _json(payload: bytes) -> object:

@@ -13,7 +13,13 @@ from django.http import HttpRequest
 from apps.common.json_reader import UnreadableJson, read_json
 from apps.telemetry.domain.payload import storable
 from apps.telemetry.services import Introduction
-from weir.coordination.wire import Report, observed_from_dict, report_from_dict, to_dict
+from weir.coordination.wire import (
+    HandOverPhase,
+    Report,
+    observed_from_dict,
+    report_from_dict,
+    to_dict,
+)
 from weir.errors import InvalidProblem
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -23,6 +29,8 @@ LONGEST_NAME = 1_000
 LONGEST_SENTENCE = 4_000
 LONGEST_DIGEST = 64
 SHOWN = 40
+LATEST = 2.0**36
+"""The latest moment that an agent may name, in Unix seconds: in the year 4147."""
 LARGEST_INCARNATION = 2**31 - 1
 
 
@@ -154,6 +162,10 @@ def _hand_over(plain: Mapping[str, Any], path: str) -> None:
     for name in ("began_at", "took_s"):
         if plain.get(name) is not None:
             _amount(plain[name], f"{path}.{name}")
+    if plain.get("began_at", 0) > LATEST:
+        raise InvalidProblem(f"{path}.began_at", "must be in Unix seconds")
+    if (plain.get("took_s") is None) == (plain.get("phase") == HandOverPhase.DONE):
+        raise InvalidProblem(f"{path}.took_s", "is there once the hand-over is done, not before")
     _whole(plain.get("unready", 0), f"{path}.unready")
 
 

@@ -19,7 +19,7 @@ from apps.executions.services.apply import Applier, EffectRefused
 from apps.executions.services.documents import revision_bump
 from apps.executions.services.loading import load
 from apps.executions.services.settings import settings_asked
-from apps.executions.services.stream_places import moves_asked
+from apps.executions.services.stream_places import record_number
 from apps.executions.services.transitions import execution_locked, execution_move, is_on_hold, tell
 from apps.telemetry.selectors import agents_ahead
 from weir.actions import SettingKey
@@ -92,7 +92,7 @@ def execution_advance(
     if documents:
         number = revision_bump(execution.system)
         settings_asked(execution.system, asked, lowered, number)
-        moves_asked(execution.system, followed, number)
+        record_number(execution.system, followed, number)
         publish("document", system=execution.system.public_id)
     if moved:
         tell(execution)

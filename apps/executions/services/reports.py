@@ -126,7 +126,10 @@ def agent_heard(
         )
         # A broker may follow a move that was given up.
         given_up = ExecutionAction.objects.filter(
-            step__execution=OuterRef("pk"), state=ActionState.DEAD, kind__in=sorted(MAP_KINDS)
+            step__execution=OuterRef("pk"),
+            state=ActionState.DEAD,
+            kind__in=sorted(MAP_KINDS),
+            interests__has_key=agent.broker.name,
         )
         going_on = Execution.objects.filter(
             Q(state__in=ACTIVE_NAMES) | Exists(given_up), system_id=agent.system_id

@@ -2,7 +2,8 @@
 a move of the map.
 
 A broker sends a flow on its stream where the flow is in a stream with a group, carried as best
-effort, and wanted by a subscriber there. Who names no broker may subscribe at any.
+effort, and wanted by a subscriber that the model has there. Who names no broker is sent nothing:
+every broker would have to draw its flows for it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,16 +37,14 @@ def stream_places(
     """Return the places of all mapped flows at these brokers; one query, which the database
     aggregates: there may be millions of interests."""
     places: Places = {broker: {} for broker in brokers}
-    for flow, group, stream, at in _wanted(system):
-        if deliveries.get(flow) is Delivery.BEST_EFFORT:
-            place = StreamPlace(group=group, stream=stream)
-            for broker in places if at is None else {at} & places.keys():
-                places[broker][flow] = place
+    for flow, group, stream, broker in _wanted(system):
+        if broker in places and deliveries.get(flow) is Delivery.BEST_EFFORT:
+            places[broker][flow] = StreamPlace(group=group, stream=stream)
     return {broker: flows for broker, flows in places.items() if flows}
 
 
-def _wanted(system: System) -> list[tuple[str, int, int, str | None]]:
-    """Return flow, group, stream and broker, None for any, of each mapped flow that is wanted."""
+def _wanted(system: System) -> list[tuple[str, int, int, str]]:
+    """Return flow, group, stream and broker of each mapped flow that is wanted there."""
     models = (Interest, Subscriber, Topic, Stream, Group, Broker)
     interest, subscriber, topic, stream, group, broker = (
         connection.ops.quote_name(model._meta.db_table) for model in models
@@ -57,9 +56,9 @@ def _wanted(system: System) -> list[tuple[str, int, int, str | None]]:
             f"SELECT DISTINCT i.topic_id, u.broker_id FROM {interest} i "
             f"JOIN {subscriber} u ON u.id = i.subscriber_id "
             f"JOIN {topic} m ON m.id = i.topic_id JOIN {stream} c ON c.id = m.stream_id "
-            "WHERE m.system_id = %s AND c.group_id IS NOT NULL) w "
+            "WHERE m.system_id = %s AND c.group_id IS NOT NULL AND u.broker_id IS NOT NULL) w "
             f"JOIN {topic} t ON t.id = w.topic_id JOIN {stream} s ON s.id = t.stream_id "
-            f"JOIN {group} g ON g.id = s.group_id LEFT JOIN {broker} b ON b.id = w.broker_id",
+            f"JOIN {group} g ON g.id = s.group_id JOIN {broker} b ON b.id = w.broker_id",
             [system.pk],
         )
         return list(cursor.fetchall())
@@ -130,20 +129,19 @@ class Followers:
         """Return, by flow, the brokers that place it; flows that nobody wants are absent."""
         if not flows:
             return {}
-        rows = Interest.objects.filter(topic__system=self.system, topic__name__in=flows)
-        wanted: dict[str, set[str | None]] = {}
+        rows = Interest.objects.filter(
+            topic__system=self.system, topic__name__in=flows, subscriber__broker__isnull=False
+        )
+        wanted: dict[str, set[str]] = {}
         for flow, broker in (
             rows.order_by().values_list("topic__name", "subscriber__broker__name").distinct()
         ):
             wanted.setdefault(flow, set()).add(broker)
-        audiences = {
-            flow: sorted(self.brokers if None in names else self.brokers & names)
-            for flow, names in wanted.items()
-        }
+        audiences = {flow: sorted(self.brokers & names) for flow, names in wanted.items()}
         return {flow: brokers for flow, brokers in audiences.items() if brokers}
 
 
-def moves_asked(system: System, followed: Mapping[int, frozenset[str]], number: int) -> None:
+def record_number(system: System, followed: Mapping[int, frozenset[str]], number: int) -> None:
     """Record that brokers have to follow moves (by their keys) from the documents of this number
     on; two statements."""
     if not followed:

@@ -99,6 +99,7 @@ def plan_reasons(
         )
     sentences.append(
         "Weir keeps the map: brokers that send on streams hand their flows over as it changes, and "
-        "a step is done once they have. The tree carries everything as before."
+        "a step is done once they have. Links carry what they did, but for flows that come onto "
+        "their first stream at a broker, or leave their last."
     )
     return tuple(sentences)

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from django.utils import timezone
+
 from apps.systems.models import System
 from apps.telemetry.selectors import agents_of
 from weir.coordination.wire import HandOverPhase
@@ -17,7 +19,9 @@ def hand_overs_of(system: System) -> dict[str, Any]:
     brokers = 0
     # The one member: what an agent observes may hold thousands of entries.
     columns = ("broker__public_id", "broker__name", "observed__hand_overs")
-    for broker_id, broker, entries in agents_of(system).values_list(*columns):
+    # What an agent that has fallen silent said of now is long past.
+    speaking = agents_of(system).filter(lease_until__gt=timezone.now())
+    for broker_id, broker, entries in speaking.values_list(*columns):
         if entries is None:
             continue
         brokers += 1

@@ -303,11 +303,10 @@ class TestPlaces:
             "c": {},
         }
 
-    def test_who_subscribes_anywhere_may_be_at_each_broker_with_an_agent(self, exchange, agents):
+    def test_who_names_no_broker_has_nothing_drawn_to_any(self, exchange, agents):
         self.change(exchange.subscribers["amy"], broker=None)
-        agent_revoke(agent=agents["c"], actor=None)
-        both = {"gold": self.GOLD, "silver": self.SILVER, "tin": self.TIN}
-        assert self.places(exchange) == {"a": {"gold": self.GOLD}, "b": both, "c": {}}
+        at_b = {"gold": self.GOLD, "silver": self.SILVER, "tin": self.TIN}
+        assert self.places(exchange) == {"a": {}, "b": at_b, "c": {}}
 
     @pytest.mark.parametrize("value", [None, {"delivery": "reliable", "broker": "a"}])
     def test_are_of_flows_that_are_carried_as_best_effort(self, exchange, agents, value):

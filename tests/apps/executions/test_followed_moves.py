@@ -176,14 +176,14 @@ class TestWaiting:
         agents["a"].follow()
         assert fresh(out).state == "succeeded"
 
-    def test_who_subscribes_anywhere_is_followed_everywhere(self, exchange, agents):
+    def test_who_names_no_broker_is_followed_nowhere(self, exchange, agents):
         amy = exchange.subscribers["amy"]
         amy.refresh_from_db()
         entity_update(
             instance=amy, actor=None, expected_version=amy.version, values={"broker": None}
         )
         execution = start(exchange.system, [move(*GOLD)])
-        assert set(row(execution).interests) == {"a", "b", "c"}
+        assert set(row(execution).interests) == {"b"}
 
     def test_moves_of_one_step_wait_each_for_its_own(self, exchange, agents):
         execution = start(exchange.system, [move(*GOLD), move("tin", "s-2", "s-1")])
@@ -425,9 +425,9 @@ def test_exactly_those_whose_places_change_have_to_follow(exchange, agents, seed
 
 
 def places(exchange: Exchange) -> dict[str, Any]:
-    found = facts_of(exchange.system.pk)
-    assert found is not None
-    return {broker: dict(found[1].places.get(broker, {})) for broker in "abc"}
+    look = facts_of(exchange.system.pk)
+    assert look is not None
+    return {broker: dict(look[1].places.get(broker, {})) for broker in "abc"}
 
 
 def test_a_step_of_many_moves_takes_as_many_statements_as_one_of_one(exchange, agents):

@@ -63,19 +63,22 @@ def test_a_size_that_leaves_no_messages_for_others_is_refused(agents):
 
 
 PLACE = {"group": 1, "stream": 2}
-HAND_OVER = {"source": PLACE, "target": PLACE, "phase": "done", "began_at": 1.0}
+HAND_OVER = {"source": PLACE, "target": PLACE, "phase": "done", "began_at": 1.0, "took_s": 0.1}
 
 
 @pytest.mark.parametrize(
     ("wild", "field"),
     [
         ({"began_at": -1.0}, "began_at"),
+        ({"began_at": 1e12}, "began_at"),
         ({"took_s": -1.0}, "took_s"),
+        ({"took_s": None}, "took_s"),
+        ({"phase": "draining"}, "took_s"),
         ({"unready": 2**80}, "unready"),
         ({"target": {"group": 2**80, "stream": 0}}, "target.group"),
         ({"next": {"group": 0, "stream": -1}}, "next.stream"),
         ({"next": "nowhere"}, "next"),
-        ({"phase": "later"}, "phase"),
+        ({"phase": "later", "took_s": None}, "phase"),
         ({"source": None}, "source"),
     ],
 )
