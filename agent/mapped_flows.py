@@ -57,7 +57,7 @@ class Wants:
         return flows
 
     def __iter__(self) -> Iterator[str]:
-        """Return all receivers."""
+        """Return all receivers, one after the other."""
         return iter(tuple(self._flows))
 
     def __len__(self) -> int:

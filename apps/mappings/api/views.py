@@ -316,8 +316,6 @@ class MapInForceView(APIView):
 class HandOversView(APIView):
     """Say which flows change their stream now."""
 
-    refuses: ClassVar = {"get": (422,)}
-
     @extend_schema(
         operation_id="hand_overs_retrieve",
         responses=HandOversSerializer,

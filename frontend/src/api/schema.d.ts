@@ -18468,7 +18468,6 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
-            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
