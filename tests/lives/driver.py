@@ -37,7 +37,14 @@ from agent.drivers.base import (
 )
 from tests.lives.broker import MAX_PAYLOAD, ModelBroker, Record, Refusal, Replaced
 from tests.lives.network import Later, Network, Wire
-from weir.coordination.wire import KEEP_S, ClassSpec, Delivery, Publishers
+from weir.coordination.wire import (
+    KEEP_S,
+    ClassSpec,
+    Delivery,
+    HandOver,
+    Publishers,
+    StreamPlace,
+)
 
 READ = 8
 """Messages in one piece."""
@@ -379,6 +386,12 @@ class ModelDriver:
 
     async def assign(self, publishers: Mapping[str, Publishers]) -> frozenset[str]:
         return frozenset()  # nobody who publishes has a name or a connection
+
+    def map_flows(self, places: Mapping[str, StreamPlace]) -> None:
+        """Do nothing: nobody subscribes to streams here."""
+
+    def hand_overs(self) -> Mapping[str, HandOver] | None:
+        return None
 
     async def stop_reading(self, source: Source) -> None:
         queue = self._queues.pop(source, None)
