@@ -7,9 +7,6 @@ two apart.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import heapq
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from weir.coordination.wire import HandOver, HandOverPhase, StreamPlace
 from weir_client.frames import Place, Reply
 from weir_client.sending import FlowSender, HandOverTimes, Phase, Sent
+from weir_client.waking import WakeUps
 
 KEEP_S = 60.0
 """How long a hand-over that is done stays in what is observed."""
@@ -104,12 +102,9 @@ class MappedFlows:
         self._learns_until = clock() + LEARN_S
         self._settled: set[str] = set()
         """Flows that have left a stream, which receivers do not know yet."""
-        self._due: list[tuple[float, str]] = []
-        """A heap of when flows are to be woken. What is not in `_due_at` counts no more."""
-        self._due_at: dict[str, float] = {}
+        self._wake_ups = WakeUps()
         self._woken: deque[str] = deque()
         """Flows that wait for fewer receivers than before."""
-        self._changed = asyncio.Event()
 
     # --- the document
 
@@ -119,8 +114,9 @@ class MappedFlows:
         now = self._clock()
         changed = [flow for flow in self._senders if flow not in places]
         for flow in changed:
-            for each in (self._senders, self._moving, self._moved, self._due_at):
+            for each in (self._senders, self._moving, self._moved):
                 each.pop(flow, None)
+            self._wake_ups.remove(flow)
         is_new = False
         for flow, at in places.items():
             place, sender = Place(at.group, at.stream), self._senders.get(flow)
@@ -196,7 +192,7 @@ class MappedFlows:
         """Wait no more for a receiver whose connection has ended."""
         self._woken.extend(self._wants.remove(receiver) & self._moving.keys())
         if self._woken:
-            self._changed.set()
+            self._wake_ups.interrupt()
 
     def take(self, reply: Reply) -> None:
         """Take what a receiver says of a hand-over."""
@@ -219,22 +215,13 @@ class MappedFlows:
                     self._go_on(sender, sender.wake(now))
             if self._settled:
                 continue
-            self._changed.clear()
-            pause_s = max(0.0, self._due[0][0] - now) if self._due else None
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause_s):
-                    await self._changed.wait()
+            await self._wake_ups.wait(now)
 
     def _next_due(self, now: float) -> str | None:
         """Return the next flow that is to be woken now; None where there is none."""
         if self._woken:
             return self._woken.popleft()
-        while self._due and self._due[0][0] <= now:
-            due_at, flow = heapq.heappop(self._due)
-            if self._due_at.get(flow) == due_at:
-                del self._due_at[flow]
-                return flow
-        return None
+        return self._wake_ups.next_due(now)
 
     def observed(self) -> dict[str, HandOver]:
         """Return the last hand-over of each flow that is on its way, or has been lately."""
@@ -259,20 +246,18 @@ class MappedFlows:
             self._moved.pop(flow, None)
             self._moving[flow] = sender
             wake_at = sender.wake_at()
-            if wake_at is not None and wake_at != self._due_at.get(flow):
-                self._due_at[flow] = wake_at
-                heapq.heappush(self._due, (wake_at, flow))
-                self._changed.set()
+            if wake_at is not None:
+                self._wake_ups.wake(flow, wake_at)
         elif self._moving.pop(flow, None) is not None or (frames and current is not None):
             self._moved[flow] = sender
             self._settled.add(flow)
-            self._changed.set()
-            # Who has not answered is waited for again once it says what it wants.
-            missing = frozenset(() if current is None else current.undone) - {_UNKNOWN}
-            for receiver in missing:
-                self.remove_receiver(receiver)
-            if missing:
-                self._ask_again()
+            self._wake_ups.interrupt()
+        # Who has not answered is waited for again once it says what it wants.
+        silent = sender.take_silent() - {_UNKNOWN}
+        for receiver in silent:
+            self.remove_receiver(receiver)
+        if silent:
+            self._ask_again()
 
 
 def _places(sender: FlowSender | None) -> tuple[Place, ...]:

@@ -17,10 +17,9 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from agent.client import (
     Away,
@@ -40,7 +39,7 @@ from agent.memory import Memory
 from agent.router import Router
 from agent.shift import Shifts
 from agent.store import Misplaced, Store, StoreError
-from agent.tasks import end
+from agent.tasks import end, until_one_ends
 from agent.telemetry import Meter
 from weir.coordination.wire import Document
 
@@ -187,7 +186,7 @@ class Runtime:
             await self._distrust_old_copy(driver)
             components = await self._begin(driver, facts, broker)
             try:
-                await _until_one_ends(
+                await until_one_ends(
                     self._take_documents(components),
                     self._save(components),
                     self._enforce(components),
@@ -479,14 +478,3 @@ async def _trust(driver: Driver, document: Document) -> None:
         await driver.trust(document.keys)
     except DriverError as error:
         log.info("links of former neighbours stay open for now: %s", error)
-
-
-async def _until_one_ends(*work: Coroutine[Any, Any, None]) -> None:
-    """Run all until one raises (none returns), then end the others."""
-    tasks = [asyncio.create_task(one) for one in work]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        await end(*tasks)

@@ -25,6 +25,17 @@ async def end(*tasks: asyncio.Task[Any], again_s: float = 0.5) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def until_one_ends(*work: Coroutine[Any, Any, None]) -> None:
+    """Run all until one ends or raises, which this raises, too; then end the others."""
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        await end(*tasks)
+
+
 class Died(Exception):
     """Signal that a task that should not end has raised an error; the text names both."""
 

@@ -99,6 +99,7 @@ class FlowSender:
         self._times = times or HandOverTimes()
         self._receivers = receivers
         self._queued: Place | None = None
+        self._silent: set[str] = set()
         self._repeat_at = self._pause_s = 0.0
 
     @property
@@ -166,6 +167,12 @@ class FlowSender:
             self._repeat_at = now + self._pause_s
         return [*sent, *self._advance(now)]
 
+    def take_silent(self) -> frozenset[str]:
+        """Return the receivers that did not answer to the end of a hand-over since the last call,
+        also where another one has begun at once."""
+        silent, self._silent = frozenset(self._silent), set()
+        return silent
+
     def wake_at(self) -> float | None:
         """Return when `wake` has something to do next; None while nothing is under way."""
         current = self._under_way()
@@ -201,6 +208,7 @@ class FlowSender:
         if not is_over and (missing or not self._times.acknowledged):
             return []
         current.done_at, current.undone = now, missing
+        self._silent.update(missing)
         queued, self._queued = self._queued, None
         return [] if queued is None else self.move_to(queued, now)
 

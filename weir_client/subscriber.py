@@ -13,7 +13,6 @@ between the messages, where it belongs.
 from __future__ import annotations
 
 import asyncio
-import heapq
 import json
 import secrets
 import time
@@ -31,6 +30,7 @@ from nats.aio.client import Client
 from weir_client import subjects
 from weir_client.frames import Place, frame_from_bytes, reply_to_bytes
 from weir_client.receiving import FlowReceiver, Lost, Quality, Received
+from weir_client.waking import WakeUps
 
 SUBSCRIBER_USER = "subscriber"
 PLACE_S = 2.0
@@ -99,10 +99,7 @@ class Subscriber:
         self._regrouping = asyncio.Lock()
         self._is_regrouped = asyncio.Event()
         """Set when groups may have to be joined or left."""
-        self._due: list[tuple[float, str]] = []
-        """A heap of when flows are to be woken. What is not in `_due_at` counts no more."""
-        self._due_at: dict[str, float] = {}
-        self._is_due = asyncio.Event()
+        self._wake_ups = WakeUps()
         self._is_back = asyncio.Event()
         self._arrived = _Arrived(most_waiting)
         self._tasks: list[asyncio.Task[None]] = []
@@ -270,10 +267,8 @@ class Subscriber:
         receiver = self._flows[flow]
         self._need(flow, receiver.places(time.monotonic()))
         wake_at = receiver.wake_at()
-        if wake_at is not None and wake_at < self._due_at.get(flow, float("inf")):
-            self._due_at[flow] = wake_at
-            heapq.heappush(self._due, (wake_at, flow))
-            self._is_due.set()
+        if wake_at is not None:
+            self._wake_ups.wake(flow, wake_at)
 
     def _need(self, flow: str, after: frozenset[Place]) -> None:
         before = self._places.get(flow, frozenset())
@@ -290,7 +285,7 @@ class Subscriber:
         self._need(flow, frozenset())
         del self._flows[flow]
         self._places.pop(flow, None)
-        self._due_at.pop(flow, None)
+        self._wake_ups.remove(flow)
         self._unplaced.discard(flow)
 
     async def _follow(self) -> None:
@@ -351,18 +346,11 @@ class Subscriber:
         """Give up in time what receivers wait for."""
         while True:
             now = time.monotonic()
-            while self._due and self._due[0][0] <= now:
-                due_at, flow = heapq.heappop(self._due)
-                if self._due_at.get(flow) == due_at:
-                    del self._due_at[flow]
-                    received = self._flows[flow].wake(now)
-                    received.is_changed = True
-                    await self._act(flow, received)
-            self._is_due.clear()
-            pause_s = max(0.0, self._due[0][0] - now) if self._due else None
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause_s):
-                    await self._is_due.wait()
+            while (flow := self._wake_ups.next_due(now)) is not None:
+                received = self._flows[flow].wake(now)
+                received.is_changed = True
+                await self._act(flow, received)
+            await self._wake_ups.wait(now)
 
 
 class _Arrived:

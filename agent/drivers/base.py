@@ -503,8 +503,9 @@ class Driver(Protocol):
         ...
 
     async def fenced(self) -> NoReturn:
-        """Wait until another agent has fenced us, then raise Fenced. Nothing that this driver was
-        given takes effect after that."""
+        """Wait until another agent has fenced us, then raise Fenced; nothing that this driver was
+        given takes effect after that. Raises Died once a part of the driver has ended by an
+        internal error, so that none stands still while the others go on."""
         ...
 
     async def stats(self) -> Stats:

@@ -14,7 +14,7 @@ from weir.coordination.wire import HandOverPhase, StreamPlace
 from weir_client.frames import Answer, Kind, Place, Reply
 from weir_client.sending import HandOverTimes, Sent
 
-HERE, THERE = StreamPlace(group=0, stream=1), StreamPlace(group=1, stream=2)
+HERE, THERE, ELSEWHERE = (StreamPlace(group=0, stream=number) for number in (1, 2, 3))
 SOON = HandOverTimes(prepare_s=0.05, drain_s=0.05)
 
 
@@ -98,13 +98,26 @@ async def test_who_answers_is_waited_for_and_who_leaves_is_not():
         assert flows.flows.observed()["f"].phase is HandOverPhase.DRAINING
         answers(Answer.DONE)
         assert flows.flows.observed()["f"].phase is HandOverPhase.DONE
-        while flows.announced[-1] != {"f": (Place(1, 2),)}:
+        while flows.announced[-1] != {"f": (Place(0, 2),)}:
             await asyncio.sleep(0.01)
     run.cancel()
     await asyncio.gather(run, return_exceptions=True)
     kinds = [frame.kind for _, frame in flows.sent]
     assert set(kinds) == {Kind.CHANGE, Kind.BEACON, Kind.LAST, Kind.FIRST}
     assert flows.flows.observed()["f"].unready == 0
+
+
+@pytest.mark.asyncio
+async def test_who_was_silent_is_not_waited_for_by_a_move_that_was_queued():
+    flows = Flows("f")
+    flows.flows.take_wants("mute", ["f"])
+    flows.flows.map_to({"f": THERE})
+    flows.flows.map_to({"f": ELSEWHERE})
+    questions = flows.questions
+    await settled(flows)
+    last = flows.flows.observed()["f"]
+    assert (last.source, last.target, last.unready) == (THERE, ELSEWHERE, 0)
+    assert flows.questions == questions + 1
 
 
 def test_nobody_knows_who_is_there_in_the_first_second():

@@ -18,6 +18,8 @@ import pytest_asyncio
 from agent.drivers.base import Fenced, Stats
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.enforcement import Enforcer
+from agent.mapped_flows import MappedFlows
+from agent.tasks import Died
 from tests.agent.brokers import Broker
 from tests.agent.planes import Plane, client, join, until
 from tests.agent.publishing import log_in
@@ -352,6 +354,19 @@ async def test_wants_end_with_their_connection_whatever_name_they_give(site: Sit
     assert site.plane.driver.server
     await rogue.close()
     await one.close()
+
+
+async def test_an_internal_error_of_hand_overs_ends_the_life_of_the_agent(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(*_: object) -> None:
+        raise LookupError("a flow that should be there")
+
+    monkeypatch.setattr(MappedFlows, "_next_due", break_down)
+    site.plane.driver._mapped._flows._wake_ups.interrupt()
+    async with asyncio.timeout(60):
+        with pytest.raises(Died, match="hand-overs died: LookupError"):
+            await site.plane.driver.fenced()
 
 
 async def test_a_flow_that_leaves_the_map_is_sent_no_more_until_it_is_back(site: Site) -> None:

@@ -46,7 +46,7 @@ from agent.drivers.nats.stream_reader import Settler, Stored, StreamReader
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
 from agent.drivers.nats.streams import Lives
 from agent.memory import Memory
-from agent.tasks import end
+from agent.tasks import Watched, end, until_one_ends
 from weir.coordination.wire import (
     KEEP_S,
     ClassSpec,
@@ -100,7 +100,8 @@ class NatsDriver:
         self._jetstream = True
         self._losses = Losses()
         self._core = CoreWriter(self._own, self._losses, self._misses)
-        self._mapped = MappedStreams(self._own, broker, self._losses)
+        self._tasks = Watched()
+        self._mapped = MappedStreams(self._own, broker, self._losses, self._tasks)
         if self._admission is not None:
             self._admission.subscribers.gone = self._mapped.remove_receiver
             self._admission.subscribers.compared = self._mapped.compare_receivers
@@ -142,8 +143,8 @@ class NatsDriver:
         if self._admission is not None:
             await self._admission.open()
         if self._whereabouts is None:
-            self._whereabouts = asyncio.create_task(
-                whereabouts.answer(self._own, self._where), name="questions of publishers"
+            self._whereabouts = self._tasks.start(
+                whereabouts.answer(self._own, self._where), "questions of publishers"
             )
         self._mapped.start()
         return BrokerFacts(
@@ -164,7 +165,11 @@ class NatsDriver:
         return await self._server.noted_state()
 
     async def fenced(self) -> NoReturn:
-        raise await self._server.guard.fenced()
+        async def superseded() -> None:
+            raise await self._server.guard.fenced()
+
+        await until_one_ends(superseded(), self._tasks.fault())
+        raise AssertionError("neither of the two returns")
 
     async def close(self) -> None:
         if self._whereabouts is not None:

@@ -18,7 +18,7 @@ from agent.drivers.nats import wire
 from agent.drivers.nats.session import Session
 from agent.drivers.nats.stats import TOO_LARGE, Losses
 from agent.mapped_flows import MappedFlows, Places
-from agent.tasks import end
+from agent.tasks import Watched, end
 from weir.coordination.wire import HandOver, StreamPlace
 from weir_client import subjects
 from weir_client.frames import Place, frame_to_bytes, reply_from_bytes
@@ -37,10 +37,11 @@ _PLACED = subjects.PLACED.encode()
 class MappedStreams:
     """The streams at one server. Call `start` once its session is open."""
 
-    def __init__(self, session: Session, broker: str, losses: Losses) -> None:
-        """Take the session at our own server, `broker`, our name in documents, and the `losses`
-        that count messages too large for a frame."""
+    def __init__(self, session: Session, broker: str, losses: Losses, tasks: Watched) -> None:
+        """Take the session at our own server, `broker`, our name in documents, the `losses` that
+        count messages too large for a frame, and `tasks`, which watch ours."""
         self._session = session
+        self._watched = tasks
         self._losses = losses
         self._subjects: dict[str, tuple[Place, bytes]] = {}
         """Flow -> the stream that it was sent on last, and its subject there."""
@@ -60,9 +61,9 @@ class MappedStreams:
         """Begin to hear subscribers and to go on with hand-overs; idempotent."""
         if not self._tasks:
             self._tasks = [
-                asyncio.create_task(self._flows.run(), name="hand-overs"),
-                asyncio.create_task(self._listen(), name="subscribers of streams"),
-                asyncio.create_task(self._ask(), name="questions to subscribers"),
+                self._watched.start(self._flows.run(), "hand-overs"),
+                self._watched.start(self._listen(), "subscribers of streams"),
+                self._watched.start(self._ask(), "questions to subscribers"),
             ]
 
     async def close(self) -> None:

@@ -17,7 +17,7 @@ ENUM_NAMES = {
     "MappingCommandEnum": "apps.mappings.api.serializers.MAPPING_COMMANDS",
     "MappingPinKindEnum": "apps.mappings.api.serializers.PIN_KINDS",
     "FilteringLayerEnum": "apps.mappings.api.serializers.LAYERS",
-    "HandOverPhaseEnum": "apps.mappings.api.serializers.HAND_OVER_PHASES",
+    "HandOverPhaseEnum": "apps.mappings.api.reported.HAND_OVER_PHASES",
 }
 
 MEANINGS = {

@@ -19,10 +19,9 @@ from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import parameter, refuse_unknown
 from apps.common.api.pagination import PlacePages, list_parameters
 from apps.common.api.preconditions import once
+from apps.mappings.api.reported import FilteringSerializer, HandOversSerializer
 from apps.mappings.api.serializers import (
-    FilteringSerializer,
     FlowMoveSerializer,
-    HandOversSerializer,
     HeatSerializer,
     MapInForceSerializer,
     MappableSerializer,
