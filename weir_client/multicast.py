@@ -4,6 +4,9 @@ The agent says at its broker which addresses its groups have, and a key that it 
 (`weir_client.subjects`). Each datagram carries a digest by that key, so what others send to these
 addresses is told apart. Nothing is encrypted.
 
+The first address of the range is of no group: the agent sends heartbeats there, by which receivers
+know whether the network brings them multicast at all.
+
 | bytes | what |
 |---|---|
 | 1 | the version |
@@ -37,6 +40,10 @@ BUFFER_BYTES = 4 << 20
 """What the kernel is to keep of a group that is not read fast enough; it may grant less."""
 REJOIN_S = 5.0
 """After this much silence a group is joined again: its interface may have gone and come back."""
+HEARTBEAT = Place(2**32 - 1, 0)
+"""Where heartbeats are: the group of this number has the first address of each range."""
+BEAT_S = 0.25
+"""The pause between two heartbeats."""
 MOST_AT_ONCE = 200
 """Datagrams of one group that are read before anything else gets its turn."""
 _HEAD = struct.Struct("!B16sII")
@@ -51,7 +58,7 @@ _SO_RCVBUFFORCE, _IP_MULTICAST_ALL = 33, 49
 @dataclass(frozen=True, slots=True)
 class GroupAddresses:
     """A range of multicast addresses and a port: group 0 has the second address, and so on. The
-    first one is nobody's."""
+    first one is that of heartbeats."""
 
     network: IPv4Network
     port: int
@@ -75,6 +82,8 @@ class GroupAddresses:
 
     def of(self, group: int) -> IPv4Address:
         """Return the address of a group. Raises ValueError where the range has none for it."""
+        if group == HEARTBEAT.group:
+            return self.network.network_address
         if not self.holds(group):
             raise ValueError(f"group {group} has no address in {self.network}")
         return self.network.network_address + group + 1
@@ -159,8 +168,7 @@ class Sender:
                     socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(interface)
                 )
             # Whether there is a way, and no rule against it, shows only when something is sent.
-            addresses = groups.addresses
-            self._socket.sendto(b"", (str(addresses.network.network_address), addresses.port))
+            self.send(HEARTBEAT, b"")
         except OSError:
             self._socket.close()
             raise

@@ -102,6 +102,11 @@ class Subscriber:
         """Stream -> how many flows need it; none that nobody needs."""
         self._groups: Counter[int] = Counter()
         """The same of groups, counted by flow and stream."""
+        self._regrouping = asyncio.Lock()
+        self._is_regrouped = asyncio.Event()
+        """Set when groups may have to be joined or left, or heard in another way."""
+        self._wants_by_nats: bool | None = None
+        """What the agent was last given to know; None before that."""
         self._subscriptions: dict[int, NatsGroup | GroupReader] = {}
         """Group -> how it is listened to now."""
         self._listening = Groups(
@@ -111,10 +116,8 @@ class Subscriber:
             on_message=self._on_frame,
             on_datagram=self._on_datagram,
             on_stranger=self._count_stranger,
+            on_change=self._is_regrouped.set,
         )
-        self._regrouping = asyncio.Lock()
-        self._is_regrouped = asyncio.Event()
-        """Set when groups may have to be joined or left."""
         self._due: list[tuple[float, str]] = []
         """A heap of when flows are to be woken. What is not in `_due_at` counts no more."""
         self._due_at: dict[str, float] = {}
@@ -229,8 +232,10 @@ class Subscriber:
         await self._client.subscribe(subjects.WHO, cb=self._on_who)
         await self._reach_broker()
         await self._ask_of_groups()
-        loops = (self._wake, self._follow, self._locate_rest, self._come_back)
+        hear = self._listening.run
+        loops = (hear, self._wake, self._follow, self._locate_rest, self._come_back)
         self._tasks = [asyncio.create_task(loop()) for loop in loops]
+        await self._listening.known()
 
     async def _reach_broker(self) -> None:
         """Return once the broker has taken all subscriptions until now."""
@@ -282,8 +287,7 @@ class Subscriber:
 
     async def _on_carried(self, message: Any) -> None:
         try:
-            if self._listening.take(message.data):
-                self._is_regrouped.set()
+            self._listening.take(message.data)
         except ValueError:
             self.filtered.malformed += 1
 
@@ -293,10 +297,11 @@ class Subscriber:
 
     async def _publish_wants(self) -> None:
         flows = sorted(self._flows)
+        self._wants_by_nats = self._listening.by_nats
         for first in range(0, max(1, len(flows)), MOST_AT_ONCE):
             piece = flows[first : first + MOST_AT_ONCE]
             wants = {"receiver": self._name, "flows": piece, "more": first > 0}
-            if self._listening.by_nats:
+            if self._wants_by_nats:
                 wants["by"] = "nats"
             await self._client.publish(subjects.WANT, json.dumps(wants).encode())
 
@@ -355,7 +360,6 @@ class Subscriber:
     async def _regroup(self) -> None:
         async with self._regrouping:
             self._is_regrouped.clear()
-            was_by_nats = self._listening.by_nats
             for group in tuple(self._groups):
                 before = self._subscriptions.get(group)
                 if before is not None and before.carried == self._listening.carried(group):
@@ -365,8 +369,8 @@ class Subscriber:
                     await before.leave()
             for group in self._subscriptions.keys() - self._groups.keys():
                 await self._subscriptions.pop(group).leave()
-            if self._listening.by_nats and not was_by_nats:
-                # What was joined before it failed is not sent there for us alone.
+            if self._wants_by_nats not in (None, self._listening.by_nats):
+                # Again: by now groups that were joined before may have to be heard otherwise.
                 self._is_regrouped.set()
                 await self._publish_wants()
 

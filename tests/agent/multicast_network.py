@@ -40,6 +40,7 @@ HOSTS = {"agent": "10.77.0.1", "one": "10.77.0.2", "two": "10.77.0.3"}
 WANTED = {"one": FLOWS[:4], "two": FLOWS[4:8]}
 GROUPS = {"one": (1, 3), "two": (2, 4)}
 """Subscriber -> the groups between which its flows are handed over."""
+PHASES = ("snooping", "flooding", "deaf")
 MOVES = 12
 ANSWER_S = 0.5
 """How long hosts may take to say of which groups they are members."""
@@ -122,15 +123,18 @@ def run(directory: Path) -> int:
 
 
 def play(hosts: dict[str, Host]) -> dict[str, Any]:
-    """Let flows move while they are received, first over a switch that snoops."""
+    """Let flows move while they are received: over a switch that snoops, over one that sends every
+    group to everybody, and over one that sends none to the port of subscriber `one`."""
     subscribers = [hosts[name] for name in WANTED]
     for host in hosts.values():
         host.ask("up")
     time.sleep(2 * ANSWER_S)
     report: dict[str, Any] = {}
-    for phase in ("snooping", "flooding"):
+    for phase in PHASES:
         if phase == "flooding":
             ip("link", "set", "switch", "type", "bridge", "mcast_snooping", "0")
+        if phase == "deaf":
+            ip("link", "set", "port-one", "type", "bridge_slave", "mcast_flood", "off")
         hosts["agent"].ask("begin")
         for host in subscribers:
             host.ask("want")

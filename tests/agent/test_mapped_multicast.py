@@ -34,9 +34,10 @@ from tests.agent.test_mapped_streams import (
 )
 from tests.nats_server import free_port
 from tests.suites import effort
-from weir_client import subjects
+from weir_client import groups, subjects
 from weir_client.frames import Frame, Kind, Place, frame_to_bytes
-from weir_client.multicast import GroupAddresses, GroupReader, MulticastGroups, Sender
+from weir_client.groups import NatsGroup
+from weir_client.multicast import HEARTBEAT, GroupAddresses, GroupReader, MulticastGroups, Sender
 from weir_client.subscriber import SUBSCRIBER_USER
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
@@ -78,11 +79,9 @@ async def restart(site: Site, options: MulticastOptions | None) -> None:
 
 async def heard_by(desk: Desk, kind: type) -> None:
     """Wait until a subscriber hears all of its groups in one way."""
-    groups = desk.subscriber._subscriptions
+    ways = desk.subscriber._subscriptions
     await until(
-        lambda: bool(groups) and all(type(each) is kind for each in groups.values()),
-        f"{groups}",
-        20,
+        lambda: bool(ways) and all(type(each) is kind for each in ways.values()), f"{ways}", 20
     )
 
 
@@ -208,7 +207,7 @@ async def test_what_strangers_send_to_a_group_is_not_delivered(site: Site) -> No
     client = await log_in(site.broker, "p")
     await client.publish(f"weir.in.{subjects.token(flow)}", b"mine")
     await until(lambda: one.payloads[flow] == [b"mine"], f"{one.payloads}")
-    assert one.subscriber.filtered.strangers == 3
+    assert one.subscriber.filtered.strangers == 4  # and its heartbeat
     assert not one.lost
     stranger.close()
     # With the key, and yet no frame.
@@ -320,8 +319,7 @@ async def test_an_interface_that_goes_and_comes_back(broker: Broker) -> None:
     own._sender._socket.close()  # as the kernel does with whatever an interface took along
     own._options = replace(own._options, interface=NOWHERE)
     await client.publish(subject, b"2")
-    kind = type(one.subscriber._subscriptions[0])
-    await until(lambda: type(one.subscriber._subscriptions[0]) is not kind, "back to NATS")
+    await heard_by(one, NatsGroup)
     assert (await site.plane.driver.stats()).lost[flow] == {"multicast_away": 1}
     await one.subscriber._client.flush()
     await client.publish(subject, b"3")
@@ -330,6 +328,39 @@ async def test_an_interface_that_goes_and_comes_back(broker: Broker) -> None:
     await client.close()
     await one.close()
     await site.close()
+
+
+async def test_where_multicast_falls_silent_all_comes_by_nats_until_it_is_back(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "SILENT_S", 0.8)
+    flow = FLOWS[0]
+    subject = f"weir.in.{subjects.token(flow)}"
+    one = await desk(site.broker, "one", flow, interface=LOOPBACK)
+    assert [type(each) for each in one.subscriber._subscriptions.values()] == [GroupReader]
+    client = await log_in(site.broker, "p")
+    await client.publish(subject, b"1")
+    await until(lambda: one.payloads[flow] == [b"1"], "the first")
+    own = site.plane.driver._mapped._multicast
+    assert own is not None
+    assert own._sender is not None
+    # What is sent comes nowhere, and the kernel says nothing of it.
+    own._sender._to.update(dict.fromkeys((0, HEARTBEAT.group), (LOOPBACK, 9)))
+    await client.publish(subject, b"2")
+    await heard_by(one, NatsGroup)
+    by_nats = site.plane.driver._mapped._by_nats
+    await until(lambda: bool(by_nats), "it has said so")
+    await client.publish(subject, b"3")
+    await until(lambda: one.payloads[flow] == [b"1", b"3"], "by NATS")
+    assert [(lost.first, lost.last) for lost in one.lost] == [(2, 2)]
+    own._sender._to.clear()
+    await heard_by(one, GroupReader)
+    await until(lambda: not by_nats, "it has said so")
+    await client.publish(subject, b"4")
+    await until(lambda: one.payloads[flow] == [b"1", b"3", b"4"], "by multicast")
+    assert one.subscriber.filtered.strangers == 0
+    await client.close()
+    await one.close()
 
 
 class FullSocket(socket.socket):

@@ -43,7 +43,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.parametrize("phase", ["snooping", "flooding"])
+@pytest.mark.parametrize("phase", network.PHASES)
 def test_subscribers_get_all_in_order_through_hand_overs(
     report: dict[str, Any], phase: str
 ) -> None:
@@ -51,7 +51,8 @@ def test_subscribers_get_all_in_order_through_hand_overs(
     assert (sent["unready"], sent["problems"]) == (0, [])
     for name, flows in network.WANTED.items():
         assert received[name]["lost"] == 0
-        assert received[name]["ways"] == ["GroupReader"]
+        is_deaf = (phase, name) == ("deaf", "one")
+        assert received[name]["ways"] == ["NatsGroup" if is_deaf else "GroupReader"]
         assert set(received[name]["numbers"]) == set(flows)
         for flow in flows:
             numbers = received[name]["numbers"][flow]
@@ -75,3 +76,10 @@ def test_a_switch_that_does_not_look_at_groups_brings_everything_to_everybody(
     counts = report["flooding"]["counts"]
     every = {str(group) for groups in network.GROUPS.values() for group in groups}
     assert set(counts["one"]) == set(counts["two"]) == every
+
+
+def test_a_subscriber_whose_network_drops_multicast_hears_by_nats(report: dict[str, Any]) -> None:
+    """That it receives everything is shown above."""
+    counts = report["deaf"]["counts"]
+    assert counts["one"] == {}
+    assert set(counts["two"]) == {"1", "2", "3", "4"}

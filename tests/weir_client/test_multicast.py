@@ -21,6 +21,7 @@ from tests.suites import effort
 from weir_client.frames import Place
 from weir_client.groups import Groups
 from weir_client.multicast import (
+    HEARTBEAT,
     MOST_AT_ONCE,
     MOST_FRAME_BYTES,
     GroupAddresses,
@@ -102,6 +103,7 @@ def test_each_group_has_an_address_of_its_own_in_the_range(network, data):
     found = {addresses.of(group) for group in held}
     assert len(found) == len(held)
     assert all(address in network and address.is_multicast for address in found)
+    assert addresses.of(HEARTBEAT.group) == network.network_address
     assert network.network_address not in found
     for outside in (-1, most + 1, 2**32):
         assert not addresses.holds(outside)
@@ -301,4 +303,5 @@ def test_an_interface_is_named_by_its_address():
                 on_message=lambda _: None,
                 on_datagram=lambda *_: None,
                 on_stranger=lambda: None,
+                on_change=lambda: None,
             )

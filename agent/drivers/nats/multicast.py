@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from agent.drivers.nats.stats import MULTICAST_AWAY, MULTICAST_FULL, TOO_LARGE, Losses
 from weir_client.frames import Frame, Place
 from weir_client.multicast import (
+    BEAT_S,
+    HEARTBEAT,
     KEY_BYTES,
     MOST_FRAME_BYTES,
     GroupAddresses,
@@ -53,7 +55,6 @@ class MulticastSending:
         self._problem = ""
         self._outside: tuple[int, ...] = ()
         """Mapped groups without an address."""
-        self._is_away = asyncio.Event()
 
     @property
     def groups(self) -> MulticastGroups | None:
@@ -86,30 +87,36 @@ class MulticastSending:
 
     def send(self, place: Place, frame: Frame, data: bytes) -> None:
         """Send a frame, of which `data` are the bytes, or count it as lost."""
+        too_large = len(data) > MOST_FRAME_BYTES
+        reason = TOO_LARGE if too_large else self._send(place, data)
+        if reason:
+            self._losses.add(frame.flow, reason)
+
+    async def run(self) -> None:
+        """Send heartbeats, and try again as long as the network takes nothing, until cancelled."""
+        while True:
+            await asyncio.sleep(AGAIN_S if self._sender is None else BEAT_S)
+            if self._sender is not None:
+                self._send(HEARTBEAT, b"")
+                continue
+            self.open()
+            if self.groups is not None:
+                self._changed()
+
+    def _send(self, place: Place, data: bytes) -> str:
+        """Return why nothing was sent, as a reason of losses; empty when it was."""
         if self._sender is None:
-            return
-        if len(data) > MOST_FRAME_BYTES:
-            self._losses.add(frame.flow, TOO_LARGE)
-            return
+            return MULTICAST_AWAY
         try:
             self._sender.send(place, data)
         except OSError as error:
             if is_full(error):
-                self._losses.add(frame.flow, MULTICAST_FULL)
-                return
-            self._losses.add(frame.flow, MULTICAST_AWAY)
+                return MULTICAST_FULL
             self.close()
             self._fail(error)
             self._changed()
-
-    async def run(self) -> None:
-        """Try again as long as the network takes nothing, until cancelled."""
-        while True:
-            await self._is_away.wait()
-            await asyncio.sleep(AGAIN_S)
-            self.open()
-            if self._sender is not None:
-                self._changed()
+            return MULTICAST_AWAY
+        return ""
 
     def close(self) -> None:
         """Send nothing any more; idempotent."""
@@ -128,7 +135,6 @@ class MulticastSending:
         if self._problem:
             log.info("multicast to %s works again", options.addresses.network)
         self._problem = ""
-        self._is_away.clear()
 
     def _fail(self, error: OSError) -> None:
         options = self._options
@@ -140,4 +146,3 @@ class MulticastSending:
         if problem != self._problem:
             log.warning("%s", problem)
         self._problem = problem
-        self._is_away.set()
