@@ -216,12 +216,13 @@ class GroupReader:
             raise
         self._is_readable = asyncio.Event()
         self._task = asyncio.create_task(self._read(groups.key), name=f"multicast group {group}")
+        # Not in `leave`, which may be cancelled while the loop still watches the socket.
+        self._task.add_done_callback(lambda _: self._socket.close())
 
     async def leave(self) -> None:
         """Leave the group; what was not read yet is dropped."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        self._socket.close()
 
     def _open(self, port: int) -> None:
         self._socket.setblocking(False)
