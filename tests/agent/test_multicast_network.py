@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,10 +22,10 @@ UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the hosts of the network report."""
-    try:
-        may = subprocess.run([*UNSHARE, "true"], capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("this machine has no unshare, which makes network namespaces")
+    for program in ("unshare", "ip"):
+        if shutil.which(program) is None:
+            pytest.skip(f"this machine has no {program}, which network namespaces are made with")
+    may = subprocess.run([*UNSHARE, "true"], capture_output=True, text=True, check=False)
     if may.returncode:
         pytest.skip(f"the kernel refuses network namespaces: {may.stderr.strip()}")
     directory = tmp_path_factory.mktemp("network")
