@@ -94,6 +94,7 @@ def _nats(options: config.Options, memory: Memory) -> Callable[[str], Driver]:
         lease_s=options.admission_lease_s,
         memory=memory,
         tls=_verifying(options.broker_ca_file),
+        multicast=options.multicast,
     )
 
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from agent.drivers.nats.multicast import MulticastOptions
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.fleet import FleetOptions
 from agent.memory import DEFAULT_MIB
+from weir_client.multicast import GroupAddresses
 
 PREFIX = "WEIR_AGENT_"
 
@@ -39,6 +41,8 @@ class Options:
     ca_file: Path | None
     memory_limit_mib: int
     broker_ca_file: Path | None
+    multicast: MulticastOptions | None
+    """None: streams are sent by NATS alone."""
 
 
 SCHEMES = ("nats", "tls")
@@ -61,6 +65,12 @@ _HELP = {
     "report_every_s": "seconds between two reports (default 1)",
     "memory_limit_mib": "MiB of messages that may wait in the agent; more wait at the broker or, "
     f"best effort, are shed and counted (default {DEFAULT_MIB})",
+    "multicast": "range of IPv4 multicast addresses for the groups of this broker alone, such as "
+    "239.192.0.0/16; without it streams are sent by NATS alone",
+    "multicast_port": "UDP port of these groups (default 7424)",
+    "multicast_interface": "IPv4 address of the interface to send them from (default: where the "
+    "route goes)",
+    "multicast_hops": "networks that a datagram may enter; 1: this one alone (default 1)",
     "plain_http": "1: allow http:// to another machine, which sends the credential unencrypted",
 }
 
@@ -143,7 +153,7 @@ class _Given:
     def number(self, name: str, default: str, *, least: float) -> float:
         return amount(self.get(name) or default, name.replace("_", "-"), least=least)
 
-    def whole(self, name: str, default: str, *, least: int) -> int:
+    def whole(self, name: str, default: str, *, least: int, most: int | None = None) -> int:
         text = self.get(name) or default
         try:
             value = int(text)
@@ -152,6 +162,8 @@ class _Given:
             raise ConfigError(f"--{flag}: {text!r} is not a whole number") from error
         if value < least:
             raise ConfigError(f"--{name.replace('_', '-')}: must be at least {least}, not {value}")
+        if most is not None and value > most:
+            raise ConfigError(f"--{name.replace('_', '-')}: must be at most {most}, not {value}")
         return value
 
 
@@ -173,6 +185,7 @@ def options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Op
         ca_file=given.ca_file(),
         memory_limit_mib=given.whole("memory_limit_mib", str(DEFAULT_MIB), least=16),
         broker_ca_file=given.ca_file("broker_ca_file"),
+        multicast=_multicast(given),
     )
 
 
@@ -238,6 +251,41 @@ def _lease(text: str) -> float:
     if 0 < value < 30:
         raise ConfigError("--admission-lease-s: must be 0 or at least 30 s")
     return value
+
+
+def _multicast(given: _Given) -> MulticastOptions | None:
+    network = given.get("multicast")
+    if network is None:
+        for name in ("multicast_port", "multicast_interface", "multicast_hops"):
+            if given.get(name) is not None:
+                flag = name.replace("_", "-")
+                raise ConfigError(f"--{flag}: says nothing without --multicast, which is missing")
+        return None
+    port = given.whole("multicast_port", "7424", least=1, most=65_535)
+    hops = given.whole("multicast_hops", "1", least=0, most=255)
+    try:
+        addresses = GroupAddresses(ipaddress.IPv4Network(network), port)
+    except ValueError as error:
+        raise ConfigError(f"--multicast: {error}") from error
+    if addresses.network.num_addresses < 2:
+        raise ConfigError(f"--multicast: {network} has no address for a group beside its first one")
+    return MulticastOptions(
+        addresses=addresses, interface=_interface(given.get("multicast_interface")), hops=hops
+    )
+
+
+def _interface(text: str | None) -> str:
+    if text is None:
+        return ""
+    try:
+        address = ipaddress.IPv4Address(text)
+    except ValueError as error:
+        raise ConfigError(
+            f"--multicast-interface: {text!r} is not the IPv4 address of an interface"
+        ) from error
+    if address.is_multicast or address.is_unspecified:
+        raise ConfigError(f"--multicast-interface: {text} is no address that an interface can have")
+    return text
 
 
 def _secrets(path: Path) -> BrokerSecrets:

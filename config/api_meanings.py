@@ -292,6 +292,8 @@ MEANINGS: dict[str, dict[str, str]] = {
         "link_away": "Best effort, and the neighbour's agent was not connected.",
         "not_read": "It waited in the agent when its source went away.",
         "unreadable": "Weir did not write it.",
+        "multicast_full": "To multicast subscribers, and the kernel had no room for it.",
+        "multicast_away": "To multicast subscribers, and the network did not take it.",
         "unheard": "Best effort, sent before a neighbour had said whether it wants it.",
     },
     "RoleEnum": {

@@ -8,6 +8,10 @@
 | `weir.who` | the agent | everybody say again what they want |
 | `weir.place` | receivers | a request: where are these flows? |
 | `weir.placed` | the agent | where flows are from now on, as JSON |
+| `weir.carry` | receivers | a request: which groups are sent by multicast? |
+| `weir.carried` | the agent | the same as the answer, when it changes (`weir_client.multicast`) |
+
+Frames of groups that are sent by multicast are not published while all receivers hear multicast.
 
 Flows are url-quoted, dots too, as everywhere at a broker.
 """
@@ -24,6 +28,8 @@ WANT = "weir.want"
 WHO = "weir.who"
 PLACE = "weir.place"
 PLACED = "weir.placed"
+CARRY = "weir.carry"
+CARRIED = "weir.carried"
 INBOX = "_INBOX_weir_subscriber"
 """The prefix of the inboxes to which the agent answers subscribers."""
 

@@ -6,7 +6,8 @@
             print(message)
 
 Who listens to a group gets all of its streams; the client drops what is not wanted, and counts it
-(`filtered`). It follows flows that move by itself. What it knows to be lost comes as `Lost`,
+(`filtered`). It follows flows that move by itself, and hears groups by multicast where the agent
+sends them so. What it knows to be lost comes as `Lost`,
 between the messages, where it belongs.
 """
 
@@ -29,12 +30,14 @@ from nats.aio.client import Client
 
 from weir_client import subjects
 from weir_client.frames import Place, frame_from_bytes, reply_to_bytes
+from weir_client.groups import Groups, NatsGroup
+from weir_client.multicast import GroupReader
 from weir_client.receiving import FlowReceiver, Lost, Quality, Received
 from weir_client.waking import WakeUps
 
 SUBSCRIBER_USER = "subscriber"
 PLACE_S = 2.0
-"""How long the agent may take to say where flows are."""
+"""How long the agent may take to say where flows are, or how groups are sent."""
 AGAIN_S = 0.5
 """The pause before the question is repeated; it doubles while there is no answer."""
 AGAIN_MOST_S = 8.0
@@ -67,6 +70,8 @@ class Filtered:
     """Frames of flows that are not wanted, on streams that carry wanted ones."""
     malformed: int = 0
     """What was no frame, or no answer of an agent."""
+    strangers: int = 0
+    """Datagrams in multicast groups that this broker's agent did not send, or by a former key."""
 
 
 class Subscriber:
@@ -80,6 +85,8 @@ class Subscriber:
         quality: Quality,
         wait_s: float,
         most_waiting: int = MOST_WAITING,
+        interface: str = "",
+        multicast: bool = True,
     ) -> None:
         self.filtered = Filtered()
         self._client = client
@@ -95,10 +102,22 @@ class Subscriber:
         """Stream -> how many flows need it; none that nobody needs."""
         self._groups: Counter[int] = Counter()
         """The same of groups, counted by flow and stream."""
-        self._subscriptions: dict[int, Any] = {}
         self._regrouping = asyncio.Lock()
         self._is_regrouped = asyncio.Event()
-        """Set when groups may have to be joined or left."""
+        """Set when groups may have to be joined or left, or heard in another way."""
+        self._wants_by_nats: bool | None = None
+        """What the agent was last given to know; None before that."""
+        self._subscriptions: dict[int, NatsGroup | GroupReader] = {}
+        """Group -> how it is listened to now."""
+        self._listening = Groups(
+            client,
+            interface=interface,
+            multicast=multicast,
+            on_message=self._on_frame,
+            on_datagram=self._on_datagram,
+            on_stranger=self._count_stranger,
+            on_change=self._is_regrouped.set,
+        )
         self._wake_ups = WakeUps()
         self._is_back = asyncio.Event()
         self._arrived = _Arrived(most_waiting)
@@ -114,16 +133,26 @@ class Subscriber:
         quality: Quality = Quality.ORDERED,
         wait_s: float = 0.5,
         most_waiting: int = MOST_WAITING,
+        interface: str = "",
+        multicast: bool = True,
         **options: Any,
     ) -> Subscriber:
-        """Connect under a name of one's own, with the key of the system's clients. `options` are
-        those of `nats.connect`; unless they say otherwise, a broker that is away or lets nobody in
-        is tried again for ever: put a timeout around it. Raises what `nats.connect` raises."""
+        """Connect under a name of one's own, with the key of the system's clients. `interface` is
+        the IPv4 address of the interface to hear multicast on, unless it is where the route goes;
+        without `multicast` the agent sends all by NATS. `options` are those of `nats.connect`;
+        unless they say otherwise, a broker that is away or lets nobody in is tried again for ever:
+        put a timeout around it. Raises what `nats.connect` raises."""
         options = {"max_reconnect_attempts": -1, "reconnect_time_wait": 0.2, **options}
         # Two clients of one name are two receivers.
         name = f"{name}/{secrets.token_hex(4)}"
         subscriber = cls(
-            Client(), name=name, quality=quality, wait_s=wait_s, most_waiting=most_waiting
+            Client(),
+            name=name,
+            quality=quality,
+            wait_s=wait_s,
+            most_waiting=most_waiting,
+            interface=interface,
+            multicast=multicast,
         )
         # What these raise would be taken by the client for a connection that failed.
         back = _each(subscriber._is_back.set, options.pop("reconnected_cb", None))
@@ -164,6 +193,10 @@ class Subscriber:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._arrived.close()
         await self._client.close()
+        for listening in self._subscriptions.values():
+            if isinstance(listening, GroupReader):
+                await listening.leave()
+        self._subscriptions.clear()
 
     async def want(self, *flows: str) -> None:
         """Receive these flows from now on, and no others. Returns once the broker sends those that
@@ -192,16 +225,26 @@ class Subscriber:
 
     async def _open(self) -> None:
         await self._client.subscribe(subjects.PLACED, cb=self._on_placed)
+        await self._client.subscribe(subjects.CARRIED, cb=self._on_carried)
         await self._client.subscribe(subjects.WHO, cb=self._on_who)
         await self._reach_broker()
-        loops = (self._wake, self._follow, self._locate_rest, self._come_back)
+        await self._ask_of_groups()
+        hear = self._listening.run
+        loops = (hear, self._wake, self._follow, self._locate_rest, self._come_back)
         self._tasks = [asyncio.create_task(loop()) for loop in loops]
+        await self._listening.known()
 
     async def _reach_broker(self) -> None:
         """Return once the broker has taken all subscriptions until now."""
         # The first PING of this client overtakes what it has not written yet; the second does not.
         await self._client.flush()
         await self._client.flush()
+
+    async def _ask_of_groups(self) -> None:
+        """Ask the agent how groups are sent. One that is away says it when it comes."""
+        with suppress(errors.TimeoutError, errors.NoRespondersError):
+            answer = await self._client.request(subjects.CARRY, b"", timeout=PLACE_S)
+            await self._on_carried(answer)
 
     async def _locate(self, flows: Iterable[str]) -> None:
         """Ask the agent where flows are; those of which it does not say stay in `_unplaced`."""
@@ -232,11 +275,18 @@ class Subscriber:
             self._is_back.clear()
             self._unplaced.update(self._flows)
             with suppress(errors.Error):
+                await self._ask_of_groups()
                 await self._publish_wants()
                 await self._locate(self._unplaced)
 
     async def _on_placed(self, message: Any) -> None:
         self._take_places(message.data)
+
+    async def _on_carried(self, message: Any) -> None:
+        try:
+            self._listening.take(message.data)
+        except ValueError:
+            self.filtered.malformed += 1
 
     async def _on_who(self, _: Any) -> None:
         with suppress(errors.Error):
@@ -244,9 +294,12 @@ class Subscriber:
 
     async def _publish_wants(self) -> None:
         flows = sorted(self._flows)
+        self._wants_by_nats = self._listening.by_nats
         for first in range(0, max(1, len(flows)), MOST_AT_ONCE):
             piece = flows[first : first + MOST_AT_ONCE]
             wants = {"receiver": self._name, "flows": piece, "more": first > 0}
+            if self._wants_by_nats:
+                wants["by"] = "nats"
             await self._client.publish(subjects.WANT, json.dumps(wants).encode())
 
     def _take_places(self, data: bytes) -> None:
@@ -302,12 +355,19 @@ class Subscriber:
     async def _regroup(self) -> None:
         async with self._regrouping:
             self._is_regrouped.clear()
-            for group in self._groups.keys() - self._subscriptions.keys():
-                self._subscriptions[group] = await self._client.subscribe(
-                    subjects.group_subject(group), cb=self._on_frame, pending_msgs_limit=-1
-                )
+            for group in tuple(self._groups):
+                before = self._subscriptions.get(group)
+                if before is not None and before.carried == self._listening.carried(group):
+                    continue
+                self._subscriptions[group] = await self._listening.listen(group)
+                if before is not None:
+                    await before.leave()
             for group in self._subscriptions.keys() - self._groups.keys():
-                await self._subscriptions.pop(group).unsubscribe()
+                await self._subscriptions.pop(group).leave()
+            if self._wants_by_nats not in (None, self._listening.by_nats):
+                # Again: by now groups that were joined before may have to be heard otherwise.
+                self._is_regrouped.set()
+                await self._publish_wants()
 
     async def _on_frame(self, message: Any) -> None:
         try:
@@ -326,6 +386,24 @@ class Subscriber:
             self.filtered.malformed += 1
             return
         await self._act(flow, receiver.take(place, frame, time.monotonic()))
+
+    async def _on_datagram(self, place: Place, data: bytes) -> None:
+        if place not in self._streams:
+            self.filtered.streams += 1
+            return
+        try:
+            frame = frame_from_bytes(data)
+        except ValueError:
+            self.filtered.malformed += 1
+            return
+        receiver = self._flows.get(frame.flow)
+        if receiver is None:
+            self.filtered.flows += 1
+            return
+        await self._act(frame.flow, receiver.take(place, frame, time.monotonic()))
+
+    def _count_stranger(self) -> None:
+        self.filtered.strangers += 1
 
     async def _act(self, flow: str, received: Received) -> None:
         for lost in received.lost:

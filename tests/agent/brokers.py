@@ -25,20 +25,22 @@ class Broker:
         secrets: BrokerSecrets,
         *,
         tls: ServerTLS | None = None,
+        host: str = "127.0.0.1",
     ) -> None:
         self.name = name
         self.secrets = secrets
         self.directory = directory
         self.port = free_port()
-        self.url = f"{'tls' if tls else 'nats'}://127.0.0.1:{self.port}"
+        self.url = f"{'tls' if tls else 'nats'}://{host}:{self.port}"
+        self._host = host
         monitor_port = free_port()
-        self.monitor_url = f"http://127.0.0.1:{monitor_port}"
+        self.monitor_url = f"http://{host}:{monitor_port}"
         directory.mkdir(parents=True, exist_ok=True)
         self._config = directory / "server.conf"
         self._config.write_text(
             render(
                 name=name,
-                host="127.0.0.1",
+                host=host,
                 port=self.port,
                 monitor_port=monitor_port,
                 store_dir=directory / "store",
@@ -64,7 +66,7 @@ class Broker:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and self._process.poll() is None:
             try:
-                socket.create_connection(("127.0.0.1", self.port), 0.2).close()
+                socket.create_connection((self._host, self.port), 0.2).close()
                 return
             except OSError:
                 time.sleep(0.02)

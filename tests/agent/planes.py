@@ -11,6 +11,7 @@ import nats
 
 from agent.drivers.base import Channel, Message, Place
 from agent.drivers.nats.driver import NatsDriver
+from agent.drivers.nats.multicast import MulticastOptions
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.router import Router
 from agent.store import Change
@@ -49,11 +50,12 @@ class Plane:
         tables: Tables | None = NO_LINKS,
         secrets: BrokerSecrets | None = None,
         driver: type[TimedDriver] = TimedDriver,
+        multicast: MulticastOptions | None = None,
     ) -> None:
         """`tables`: what was saved; None: an agent that has lost its memory."""
         self.name = name
         self.server = server
-        self.driver = driver(url=server.url, broker=name, secrets=secrets)
+        self.driver = driver(url=server.url, broker=name, secrets=secrets, multicast=multicast)
         self.saved = tables
         self.router = Router(self.driver, tables=tables, save=self.save, broker=name)
 

@@ -83,11 +83,46 @@ def test_every_scheme_of_a_broker_has_a_driver() -> None:
         ("report-every-s", "0", "at least 0.1"),
         ("report-every-s", "nan", "at least 0.1"),
         ("ca-file", "/nowhere/ca.pem", "not a file"),
+        ("multicast", "239.192.0.0/33", "--multicast: "),
+        ("multicast", "10.0.0.0/8", "--multicast: 10.0.0.0/8 is no range of multicast"),
+        ("multicast", "239.192.0.1/16", "--multicast: .* has host bits set"),
+        ("multicast", "224.0.0.0/16", "--multicast: .* every port"),
+        ("multicast", "239.192.0.5", "no address for a group"),
+        ("multicast", "ff05::/16", "--multicast: "),
+        ("multicast-port", "7424", "without --multicast"),
+        ("multicast-interface", "10.0.0.1", "without --multicast"),
+        ("multicast-hops", "1", "without --multicast"),
     ],
 )
 def test_says_what_is_wrong(files: dict[str, str], name: str, value: str, says: str) -> None:
     with pytest.raises(config.ConfigError, match=says):
         parsed({**files, name: value})
+
+
+def test_multicast_has_a_port_and_hops_unless_they_are_given(files: dict[str, str]) -> None:
+    assert parsed(files).multicast is None
+    files["multicast"] = "239.192.0.0/16"
+    least = parsed(files).multicast
+    assert least is not None
+    assert (least.addresses.port, least.interface, least.hops) == (7424, "", 1)
+    assert str(least.addresses.of(0)) == "239.192.0.1"
+    more = {"multicast-port": "5000", "multicast-interface": "10.0.0.1", "multicast-hops": "0"}
+    given = parsed({**files, **more}).multicast
+    assert given is not None
+    assert (given.addresses.port, given.interface, given.hops) == (5000, "10.0.0.1", 0)
+    for name, value in (
+        ("multicast-port", "0"),
+        ("multicast-port", "65536"),
+        ("multicast-port", "x"),
+        ("multicast-hops", "256"),
+        ("multicast-hops", "-1"),
+        ("multicast-interface", "eth0"),
+        ("multicast-interface", "::1"),
+        ("multicast-interface", "239.1.1.1"),
+        ("multicast-interface", "0.0.0.0"),
+    ):
+        with pytest.raises(config.ConfigError, match=f"--{name}: "):
+            parsed({**files, name: value})
 
 
 def test_plain_http_is_allowed_on_request(files: dict[str, str]) -> None:

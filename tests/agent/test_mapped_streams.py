@@ -16,6 +16,7 @@ import pytest
 import pytest_asyncio
 
 from agent.drivers.base import Fenced, Stats
+from agent.drivers.nats.multicast import MulticastOptions
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.enforcement import Enforcer
 from agent.mapped_flows import MappedFlows
@@ -40,13 +41,15 @@ STREAMS = tuple(StreamPlace(group=g, stream=10 * g + s) for g in range(3) for s 
 class Site:
     """A broker with its agent's enforcement, which documents of a test map flows at."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, multicast: MulticastOptions | None = None) -> None:
         self.broker = broker
+        self.multicast = multicast
         self.places: dict[str, StreamPlace] = {}
         self.number = 0
 
     async def open(self) -> Site:
-        self.plane = await Plane("a", self.broker, secrets=self.broker.secrets).open()
+        plane = Plane("a", self.broker, secrets=self.broker.secrets, multicast=self.multicast)
+        self.plane = await plane.open()
         self.enforcer = Enforcer(driver=self.plane.driver, router=self.plane.router, busy=frozenset)
         return self
 

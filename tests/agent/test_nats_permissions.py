@@ -61,6 +61,8 @@ SPOKEN = (
     "weir.who",
     "weir.place",
     "weir.placed",
+    "weir.carry",
+    "weir.carried",
     "_INBOX.somebody.1",
     "_INBOX_weir_subscriber.somebody.1",
     "_INBOX_gold.somebody.1",
@@ -129,7 +131,7 @@ HEARS = {
     "publisher": {"_INBOX.somebody.1", "weir.moved.trades"},
     "consumer": {"weir.msg.trades", "_INBOX_gold.somebody.1"},
     "subscriber": {
-        *("weir.on.1.2.trades", "weir.who", "weir.placed"),
+        *("weir.on.1.2.trades", "weir.who", "weir.placed", "weir.carried"),
         "_INBOX_weir_subscriber.somebody.1",
     },
     "link": {"weir.to.n1.trades", "weir.to.n1.!", "_WEIR.link.n1.1.1"},
@@ -150,7 +152,7 @@ MAY_SAY = {
     "publisher": {"weir.in.trades", "weir.in.kept", "weir.where.trades"},
     "publisher that is not in the list of trades": {"weir.in.kept", "weir.where.trades"},
     "consumer": set[str](),
-    "subscriber": {"weir.heard.trades", "weir.want", "weir.place"},
+    "subscriber": {"weir.heard.trades", "weir.want", "weir.place", "weir.carry"},
     "link": {"weir.ask.n1", "weir.interest.n1"},
     "stranger": {
         *(subject for subject in SPOKEN if not subject.startswith("weir.")),

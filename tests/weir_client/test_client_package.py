@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PURE = ("frames", "receiving", "sending", "subjects")
+PURE = ("frames", "multicast", "receiving", "sending", "subjects")
 IMPORT = """
 import importlib, sys
 

@@ -233,6 +233,8 @@ async def test_what_is_malformed_is_counted_and_harms_nothing(server, agent):
         await subscriber.want("f")
         good = frame_to_bytes(Frame(Kind.DATA, "g", "s", 1, 0, 1, A))
         wrong = [
+            (subjects.CARRIED, b"{"),
+            (subjects.CARRIED, b'{"multicast": {}}'),
             (subjects.PLACED, b"{"),
             (subjects.PLACED, b"[]"),
             (subjects.PLACED, b"\xff"),

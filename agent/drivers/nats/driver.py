@@ -36,6 +36,7 @@ from agent.drivers.nats.core import CoreReader, CoreWriter
 from agent.drivers.nats.link import Link
 from agent.drivers.nats.link_access import LinkKey
 from agent.drivers.nats.mapped_streams import MappedStreams
+from agent.drivers.nats.multicast import MulticastOptions
 from agent.drivers.nats.neighbours import Declared, inquiries
 from agent.drivers.nats.own_server import OPEN_S, OwnServer
 from agent.drivers.nats.server_clock import ServerClock
@@ -75,10 +76,12 @@ class NatsDriver:
         lease_s: float = 3600.0,
         memory: Memory | None = None,
         tls: ssl.SSLContext | None = None,
+        multicast: MulticastOptions | None = None,
     ) -> None:
         """Take `broker`, our name in documents. Without `secrets` the server asks nobody: it admits
         every client, and limits are refused as unsupported. `tls` verifies our broker and the
-        neighbours' instead of the system's certificates."""
+        neighbours' instead of the system's certificates. With `multicast` streams are sent to
+        multicast groups, too."""
         self._broker = broker
         self._memory = memory or Memory()
         self._tls = tls
@@ -101,7 +104,7 @@ class NatsDriver:
         self._losses = Losses()
         self._core = CoreWriter(self._own, self._losses, self._misses)
         self._tasks = Watched()
-        self._mapped = MappedStreams(self._own, broker, self._losses, self._tasks)
+        self._mapped = MappedStreams(self._own, broker, self._losses, self._tasks, multicast)
         if self._admission is not None:
             self._admission.subscribers.gone = self._mapped.remove_receiver
             self._admission.subscribers.compared = self._mapped.compare_receivers
@@ -595,7 +598,7 @@ class NatsDriver:
             streams=self._jetstream,
         )
         stuck = tuple(writer.stuck for writer in self._writers.values() if writer.stuck)
-        return replace(stats, problems=stats.problems + stuck)
+        return replace(stats, problems=stats.problems + stuck + self._mapped.problems)
 
 
 def _with_user(url: str, user: str, password: str) -> str:

@@ -77,8 +77,14 @@ def publisher_record(user: str) -> str | None:
 
 
 SUBSCRIBER = Permissions(
-    publish=(f"{subjects.HEARD}.*", subjects.WANT, subjects.PLACE),
-    subscribe=(f"{subjects.ON}.>", subjects.PLACED, subjects.WHO, f"{subjects.INBOX}.>"),
+    publish=(f"{subjects.HEARD}.*", subjects.WANT, subjects.PLACE, subjects.CARRY),
+    subscribe=(
+        f"{subjects.ON}.>",
+        subjects.PLACED,
+        subjects.CARRIED,
+        subjects.WHO,
+        f"{subjects.INBOX}.>",
+    ),
 )
 """A subscriber may listen to all streams, reply to the flows' senders, and say what it wants."""
 

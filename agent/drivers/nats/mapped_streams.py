@@ -1,8 +1,9 @@
 """Send mapped flows on streams at our own NATS server, and hear what their subscribers say.
 
-`weir_client.subjects` lists the subjects. A subscriber may write anything there, and name any
-subject for an answer. The agent publishes with rights of its own, so it answers to subscribers'
-inboxes alone, where nothing but answers is heard.
+`weir_client.subjects` lists the subjects. With multicast, frames of groups that have an address go
+there, and to NATS only while a subscriber needs that; all else stays on NATS. A subscriber may
+write anything there, and name any subject for an answer. The agent publishes with rights of its
+own, so it answers to subscribers' inboxes alone, where nothing but answers is heard.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ import asyncio
 import contextlib
 import json
 import logging
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agent.drivers.base import DriverError, Message, Retryable
 from agent.drivers.nats import wire
+from agent.drivers.nats.multicast import MulticastOptions, MulticastSending
 from agent.drivers.nats.session import Session
 from agent.drivers.nats.stats import TOO_LARGE, Losses
-from agent.mapped_flows import MappedFlows, Places
+from agent.mapped_flows import LEARN_S, MOST_RECEIVERS, MappedFlows, Places
 from agent.tasks import Watched, end
 from weir.coordination.wire import HandOver, StreamPlace
 from weir_client import subjects
 from weir_client.frames import Place, frame_to_bytes, reply_from_bytes
+from weir_client.multicast import groups_to_json
 from weir_client.sending import Sent
 
 log = logging.getLogger(__name__)
@@ -32,14 +36,22 @@ ASK_AGAIN_S = 1.0
 """The least pause between two requests to all subscribers to repeat what they want."""
 _INBOX = f"{subjects.INBOX}.".encode()
 _PLACED = subjects.PLACED.encode()
+_CARRIED = subjects.CARRIED.encode()
 
 
 class MappedStreams:
     """The streams at one server. Call `start` once its session is open."""
 
-    def __init__(self, session: Session, broker: str, losses: Losses, tasks: Watched) -> None:
+    def __init__(
+        self,
+        session: Session,
+        broker: str,
+        losses: Losses,
+        tasks: Watched,
+        multicast: MulticastOptions | None = None,
+    ) -> None:
         """Take the session at our own server, `broker`, our name in documents, the `losses` that
-        count messages too large for a frame, and `tasks`, which watch ours."""
+        count messages which did not leave, and `tasks`, which watch ours."""
         self._session = session
         self._watched = tasks
         self._losses = losses
@@ -48,6 +60,16 @@ class MappedStreams:
         self._to_ask = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._is_mapped = False
+        self._multicast = (
+            None
+            if multicast is None
+            else MulticastSending(multicast, losses, changed=self._announce_groups)
+        )
+        self._by_nats: set[str] = set()
+        """Receivers that hear no multicast."""
+        self._by_both_until = 0.0
+        """Until when somebody may be there who has not said yet that it hears no multicast, or who
+        does not know yet that there is multicast."""
         self._strangers: frozenset[str] = frozenset()
         """Receivers that had no connection at the last `compare_receivers`."""
         self._flows = MappedFlows(
@@ -65,17 +87,24 @@ class MappedStreams:
                 self._watched.start(self._listen(), "subscribers of streams"),
                 self._watched.start(self._ask(), "questions to subscribers"),
             ]
+            if self._multicast is not None:
+                self._multicast.open()
+                self._tasks.append(self._watched.start(self._multicast.run(), "multicast"))
 
     async def close(self) -> None:
         """Stop; hand-overs that are under way end by time at the receivers."""
         tasks, self._tasks = self._tasks, []
         await end(*tasks)
+        if self._multicast is not None:
+            self._multicast.close()
 
     # --- what drivers use
 
     def map_to(self, places: Mapping[str, StreamPlace]) -> None:
         """Send these flows, and no others, on these streams from now on."""
         self._is_mapped = True
+        if self._multicast is not None:
+            self._multicast.note_groups(at.group for at in places.values())
         self._flows.map_to(places)
         if len(self._subjects) > 2 * len(places):
             self._subjects = {f: each for f, each in self._subjects.items() if f in places}
@@ -87,20 +116,27 @@ class MappedStreams:
 
     def remove_receiver(self, receiver: str) -> None:
         """Wait no more for a receiver whose connection has ended."""
+        self._by_nats.discard(receiver)
         self._flows.remove_receiver(receiver)
 
     def compare_receivers(self, connected: Collection[str]) -> None:
         """Forget who wants something and has no connection, now and at the last call: what it wants
         may arrive before the news of its connection, and after those of its end."""
-        strangers = frozenset(self._flows.receivers) - frozenset(connected)
+        strangers = frozenset(self._flows.receivers) | self._by_nats
+        strangers -= frozenset(connected)
         for receiver in strangers & self._strangers:
-            self._flows.remove_receiver(receiver)
+            self.remove_receiver(receiver)
         self._strangers = strangers
 
     def observed(self) -> dict[str, HandOver] | None:
         """Return the last hand-over of flows that are on their way or were lately; None before the
         first `map_to`."""
         return self._flows.observed() if self._is_mapped else None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Return a sentence for each thing that multicast cannot do now."""
+        return () if self._multicast is None else self._multicast.problems
 
     # --- to subscribers
 
@@ -109,9 +145,14 @@ class MappedStreams:
         if connection is None:
             return  # whoever hands messages over counts them, and receivers see the gap
         most = int(connection.info.get("max_payload", 1 << 20))
+        is_by_both = bool(self._by_nats) or time.monotonic() < self._by_both_until
         publications = []
         for place, frame in sent:
             data = frame_to_bytes(frame)
+            if self._multicast is not None and self._multicast.carries(place.group):
+                self._multicast.send(place, frame, data)
+                if not is_by_both:
+                    continue
             if len(data) + len(header) > most:
                 if len(frame.payload) + len(header) <= most:
                     self._losses.add(frame.flow, TOO_LARGE)
@@ -121,6 +162,14 @@ class MappedStreams:
             )
         with contextlib.suppress(Retryable):
             connection.write(b"".join(publications))
+
+    def _announce_groups(self) -> None:
+        """Say which groups are sent by multicast, and until all know it send to NATS, too."""
+        self._by_both_until = time.monotonic() + LEARN_S
+        self._publish(wire.publication(_CARRIED, self._carried()))
+
+    def _carried(self) -> bytes:
+        return groups_to_json(None if self._multicast is None else self._multicast.groups)
 
     def _subject(self, place: Place, flow: str) -> bytes:
         last = self._subjects.get(flow)
@@ -160,10 +209,12 @@ class MappedStreams:
                 f"{subjects.HEARD}.*": self._on_replies,
                 subjects.WANT: self._on_wants,
                 subjects.PLACE: self._on_questions,
+                subjects.CARRY: self._on_questions_of_groups,
             }
             sids: list[int] = []
             try:
                 sids += [connection.subscribe(subject, on) for subject, on in handlers.items()]
+                self._announce_groups()
                 self._announce(self._flows.places(self._flows.flows))
                 self._flows.learn()
                 await connection.lost.wait()
@@ -188,6 +239,10 @@ class MappedStreams:
                 case {"receiver": str(receiver), "flows": list(flows), **rest}:
                     wanted = [flow for flow in flows if isinstance(flow, str)]
                     self._flows.take_wants(receiver, wanted, more=rest.get("more") is True)
+                    if rest.get("by") != "nats":
+                        self._by_nats.discard(receiver)
+                    elif len(self._by_nats) < MOST_RECEIVERS:
+                        self._by_nats.add(receiver)
 
     def _on_questions(self, frames: list[wire.Frame]) -> None:
         for _, reply, _, payload in frames:
@@ -199,6 +254,16 @@ class MappedStreams:
             # One answer: what has no room in it, and what is on no stream, is asked for again.
             pieces = _in_pieces({flow: where for flow, where in places.items() if where})
             self._publish(wire.publication(reply, next(pieces, b"{}")))
+
+    def _on_questions_of_groups(self, frames: list[wire.Frame]) -> None:
+        answer = self._carried()
+        self._publish(
+            *(
+                wire.publication(reply, answer)
+                for _, reply, _, _ in frames
+                if reply.startswith(_INBOX)
+            )
+        )
 
 
 def _in_pieces(places: Places) -> Iterator[bytes]:

@@ -41,6 +41,8 @@ LOST = (
     "link_away",
     "not_read",
     "unreadable",
+    "multicast_full",
+    "multicast_away",
     "unheard",
 )
 """The reasons for lost messages; counts are by flow, as totals since the agent began."""

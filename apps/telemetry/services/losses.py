@@ -22,6 +22,8 @@ REASONS: Mapping[str, str] = {
     "link_away": "best-effort, and the neighbour's agent was not connected",
     "not_read": "waited in the agent when its source went away",
     "unreadable": "not written by Weir",
+    "multicast_full": "a mapped flow's, and the kernel had no room for the datagram",
+    "multicast_away": "a mapped flow's, and the network did not take the datagram",
     "unheard": "best-effort, sent before a neighbour had said whether it wants it",
 }
 """The meaning of the agents' reasons."""

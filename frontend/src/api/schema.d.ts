@@ -8192,10 +8192,12 @@ export interface components {
          *     - `link_away`: Best effort, and the neighbour's agent was not connected.
          *     - `not_read`: It waited in the agent when its source went away.
          *     - `unreadable`: Weir did not write it.
+         *     - `multicast_full`: To multicast subscribers, and the kernel had no room for it.
+         *     - `multicast_away`: To multicast subscribers, and the network did not take it.
          *     - `unheard`: Best effort, sent before a neighbour had said whether it wants it.
          * @enum {string}
          */
-        LossReasonEnum: "broker_away" | "too_large" | "ingress_full" | "link_full" | "link_away" | "not_read" | "unreadable" | "unheard";
+        LossReasonEnum: "broker_away" | "too_large" | "ingress_full" | "link_full" | "link_away" | "not_read" | "unreadable" | "multicast_full" | "multicast_away" | "unheard";
         /** @description What a map costs, by layer; base of what has a cost. */
         MapCosts: {
             /**
