@@ -28,6 +28,8 @@ from weir.clustering._state import charged, load, state_of
 from weir.model.mapping import NOWHERE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from weir.clustering._improve import Annealing, Watch
@@ -57,8 +59,13 @@ def anew(
     seed: int,
     watch: Watch,
     annealing: Annealing = cool,
+    other: Callable[[Watch], tuple[Ints, Ints]] | None = None,
 ) -> tuple[Ints, Ints, bool]:
-    """Return stream by item, group by stream, and whether the search came to its end."""
+    """Return stream by item, group by stream, and whether the search came to its end.
+
+    `other` makes another map to begin with, where items and streams may be NOWHERE; the cheaper of
+    the two is annealed. Groups are not annealed alone then, which brings less.
+    """
     if not len(items.rates):
         return items.home, np.zeros(len(items.streams), dtype=np.int64), True
     in_stream, in_group = layer_weights(weights)
@@ -97,8 +104,16 @@ def anew(
     if watch.stop():
         return *best.map(), False
     middle = TURNS_SHARE + (1.0 - TURNS_SHARE) * GROUPS_SHARE
-    complete = groups.anneal(watch.part(TURNS_SHARE, middle), trials=of_groups, seed=seed)
-    _open_streams(state, items, groups.of_item(), order, watch)
+    if other is None:
+        complete = groups.anneal(watch.part(TURNS_SHARE, middle), trials=of_groups, seed=seed)
+        _open_streams(state, items, groups.of_item(), order, watch)
+    else:
+        of_groups = 0
+        load(state, *other(watch.part(TURNS_SHARE, middle)))
+        insert_all(state, np.flatnonzero(state.stream_of == NOWHERE), watch)
+        complete = go_down(state, order, watch)
+        best.keep()
+        load(state, *best.map())
     best.keep()
     if complete:
         complete = improve(

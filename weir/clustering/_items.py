@@ -135,13 +135,13 @@ def items_of(problem: MappingProblem, *, collapse: bool) -> Items:
         starts=starts,
         users=users,
         user_count=len(present),
-        pinned_stream=_index(of_pinned, streams),
-        home=_index(home, streams),
+        pinned_stream=index_among(of_pinned, streams),
+        home=index_among(home, streams),
         flows=flows,
         streams=streams,
         groups=groups,
-        pinned_group=_index(pinned_group, groups),
-        home_group=_index(home_group, groups),
+        pinned_group=index_among(pinned_group, groups),
+        home_group=index_among(home_group, groups),
     )
 
 
@@ -182,7 +182,7 @@ def _first_of_each(
     return tied[rank < most]
 
 
-def _index(numbers: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.int64]:
+def index_among(numbers: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where each number stands in a rising list; NOWHERE stays."""
     if not len(among):
         return np.full(len(numbers), NOWHERE, dtype=np.int64)

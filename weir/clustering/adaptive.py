@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weir.clustering import iterative
 from weir.clustering._construct import anew
 from weir.clustering._improve import RESTARTS, Best, cool, improve, insert_all, layer_weights
-from weir.clustering._items import items_of
+from weir.clustering._items import index_among, items_of
 from weir.clustering._state import load, state_of
 from weir.clustering.cost import filtering_cost, moved, moved_streams
 from weir.model.mapping import NOWHERE, FlowMap
@@ -36,6 +37,9 @@ RUNGS, LOWEST = 40, 1e-7
 
 CURVE_SHARE = 0.6
 """About the part of the time of a curve in which its charges fall."""
+
+MOST_BY_TURNS = 100_000
+"""Interests up to which the slides' IT makes a map to begin with, too; its time grows faster."""
 
 ADAPTING = 0.3
 """Of all trials, those that begin at the former map."""
@@ -109,9 +113,41 @@ def made_anew(
     """Return a map that was looked for without a former one; its streams and groups have the
     numbers with which most flows stay."""
     items = items_of(problem, collapse=layer_weights(problem.weights)[0] >= 0.0)
-    found = anew(items, problem.weights, trials=trials, seed=seed, watch=watch, annealing=annealing)
+
+    def other(watch: Watch) -> tuple[Ints, Ints]:
+        return _by_turns(problem, items, seed=seed, watch=watch)
+
+    found = anew(
+        items,
+        problem.weights,
+        trials=trials,
+        seed=seed,
+        watch=watch,
+        annealing=annealing,
+        other=other if trials and len(problem.interests.users) <= MOST_BY_TURNS else None,
+    )
     flow_map = items.flow_map(problem, found[0], found[1], complete=found[2])
     return flow_map if problem.former is None else _renumbered(problem, flow_map)
+
+
+def _by_turns(
+    problem: MappingProblem, items: Items, *, seed: int, watch: Watch
+) -> tuple[Ints, Ints]:
+    """Return the map of the slides' IT, as stream by item and group by stream; an item of several
+    streams goes where the fastest of its flows is."""
+    flow_map = iterative.cluster(
+        problem,
+        iterative.Params(),
+        seed=seed,
+        stop=watch.stop,
+        report=lambda progress: watch.passed(progress["done"] / progress["total"]),
+    )
+    flows = np.flatnonzero(items.item_of != NOWHERE)
+    flows = flows[np.argsort(problem.rates_per_s[flows], kind="stable")]
+    stream_of = np.full(len(items.rates), NOWHERE, dtype=np.int64)
+    stream_of[items.item_of[flows]] = index_among(flow_map.stream_of[flows], items.streams)
+    group_of = index_among(flow_map.group_of[items.streams], items.groups)
+    return stream_of, np.where(items.pinned_group != NOWHERE, items.pinned_group, group_of)
 
 
 def kept(problem: MappingProblem, watch: Watch) -> Point:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.suites import effort
-from weir.clustering import joint
+from weir.clustering import iterative, joint, random_restart
 from weir.clustering._improve import Watch
 from weir.clustering._items import items_of
 from weir.clustering._search import MANY_STREAMS
@@ -485,3 +485,28 @@ def test_the_same_seed_gives_the_same_map() -> None:
     one, two = solve(problem), solve(problem)
     assert (one.stream_of == two.stream_of).all()
     assert (one.group_of == two.group_of).all()
+
+
+@pytest.mark.parametrize("transport", [0.1, 0.25, 0.5, 1.0])
+@pytest.mark.parametrize(("streams", "groups"), [(40, 8), (200, 40)])
+def test_no_map_of_the_slides_two_best_methods_is_cheaper(
+    streams: int, groups: int, transport: float
+) -> None:
+    weights = Weights(transport=8.0 * transport, messaging=1.0, aggregation=8.0)
+    shape = MarketShape(flows=1000, users=60)
+    for seed in range(1, effort(2, 12)):
+        problem = market_load(seed, shape, max_streams=streams, max_groups=groups, weights=weights)
+        costs = {
+            method.NAME: filtering_cost(problem, each.stream_of, each.group_of).total
+            for method in (joint, iterative, random_restart)
+            for each in [
+                method.cluster(
+                    problem,
+                    method.Params(),
+                    seed=seed,
+                    stop=lambda: False,
+                    report=lambda progress: None,
+                )
+            ]
+        }
+        assert costs[joint.NAME] <= min(costs.values()), costs
