@@ -337,7 +337,7 @@ class _Lane:
         """The broker to begin with, and the last other one that an agent has named."""
         self._whereabouts = whereabouts
         self._failures = Pauses(first_s=0.2, growth=2.0, longest_s=4.0)
-        self._refusals = Pauses(first_s=0.1, growth=2.0, longest_s=2.0)
+        self._refusals = Pauses(first_s=0.1, growth=2.0, longest_s=1.0)
         self._number = 0
         self._queue: deque[_Outgoing] = deque()
         self._unacknowledged: dict[str, _Outgoing] = {}
@@ -376,7 +376,7 @@ class _Lane:
         return kind(f"{self.flow}: not published within {timeout_s:g} s: {why}")
 
     async def close(self) -> None:
-        """Stop publishing."""
+        """Stop, and raise PublishError for what was not published."""
         await following.end(self._task, again_s=_CLOSE_S)
         for message in (*self._queue, *self._unacknowledged.values()):
             if not message.done.done():
@@ -484,7 +484,9 @@ class _Lane:
             return
         if size > client.max_payload:
             message.done.set_exception(
-                TooLarge(f"{self.flow}: {size} bytes; the broker takes {client.max_payload}")
+                TooLarge(
+                    f"{self.flow}: {size} bytes with headers; the broker takes {client.max_payload}"
+                )
             )
             return
         if not client.is_connected:
