@@ -205,6 +205,8 @@ class _Link:
 
     async def open(self, url: str, *, name: str, key: str, options: dict[str, Any]) -> None:
         """Connect. Raises one of FAILURES."""
+        # It is tried twice; where to try next is decided here.
+        options = {"max_reconnect_attempts": 1, "reconnect_time_wait": 0.1, **options}
         self.client = await following.connect(
             url,
             user=PUBLISHER_USER,
