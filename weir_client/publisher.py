@@ -18,18 +18,16 @@ import time
 from bisect import insort
 from collections import deque
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from nats import errors
-from nats.aio.client import Client
 
 from weir_client import following, subjects
 from weir_client.following import ACKNOWLEDGE_S, FAILURES, Pauses, Whereabouts, happens
+from weir_client.links import Link, Links
 
-PUBLISHER_USER = "publisher"
 TIMEOUT_S = 30.0
 MOST_UNACKNOWLEDGED = 256
 """Reliable messages of one flow that are on their way at once."""
@@ -94,7 +92,7 @@ class Publisher:
         self.name = name
         self.life = secrets.token_hex(8)
         """It distinguishes the ids of messages from those of other processes with this name."""
-        self.links = _Links(name=name, key=key, options=options)
+        self.links = Links(name=name, key=key, options=options)
         self._url = url
         self._addresses = dict(addresses)
         self._lanes: dict[str, _Lane] = {}
@@ -122,14 +120,16 @@ class Publisher:
             async with asyncio.timeout(timeout_s):
                 while True:
                     try:
-                        await publisher.links.take(url, publisher)
+                        await publisher.links.take(url)
                         return publisher
                     except FAILURES as error:
                         why = error
                     await asyncio.sleep(pauses.next())
         except TimeoutError:
             await publisher.close()
-            raise TimedOut(f"{url}: no connection within {timeout_s:g} s: {why}") from why
+            raise TimedOut(
+                f"{url}: no connection within {timeout_s:g} s: {str(why) or 'no answer'}"
+            ) from why
         except BaseException:
             await publisher.close()
             raise
@@ -180,144 +180,6 @@ class Publisher:
         for lane in self._lanes.values():
             await lane.close()
         await self.links.close()
-
-
-class _Link:
-    """One connection to a broker, for the flows that belong there."""
-
-    def __init__(self) -> None:
-        self.client: Client
-        self.inbox = ""
-        self.users: set[object] = set()
-        """The flows that use it, and at first the publisher, which has connected."""
-        self.closed = asyncio.Event()
-        self.ended = asyncio.Event()
-        """Set when it is closed and nobody uses it any more."""
-        self.is_retired = False
-        """Whether another login is due."""
-        self._asked: dict[str, tuple[_Lane, _Outgoing]] = {}
-        """Inbox -> the message that is to be acknowledged there."""
-        self._count = 0
-
-    @property
-    def is_good(self) -> bool:
-        return not self.is_retired and not self.closed.is_set() and self.client.is_connected
-
-    async def open(self, url: str, *, name: str, key: str, options: dict[str, Any]) -> None:
-        """Connect. Raises one of FAILURES."""
-        # It is tried twice; where to try next is decided here.
-        options = {"max_reconnect_attempts": 1, "reconnect_time_wait": 0.1, **options}
-        self.client = await following.connect(
-            url,
-            user=PUBLISHER_USER,
-            password=key,
-            name=name,
-            inbox=subjects.PUBLISHER_INBOX,
-            closed=self.closed,
-            on_error=self._on_error,
-            **options,
-        )
-        try:
-            self.inbox = self.client.new_inbox()
-            await self.client.subscribe(f"{subjects.MOVED}.*", cb=self._on_moved)
-            await self.client.subscribe(
-                f"{self.inbox}.*", cb=self._on_answer, pending_msgs_limit=-1
-            )
-        except BaseException:
-            await following.leave(self.client)
-            raise
-
-    def expect(self, lane: _Lane, message: _Outgoing) -> str:
-        """Return the inbox in which a message is acknowledged."""
-        self._count += 1
-        inbox = f"{self.inbox}.{self._count}"
-        self._asked[inbox] = lane, message
-        return inbox
-
-    def forget(self, inbox: str) -> None:
-        """Await no acknowledgement any more."""
-        self._asked.pop(inbox, None)
-
-    def retire(self) -> None:
-        """Have all flows leave, each when nothing of it is on its way."""
-        self.is_retired = True
-        self._wake()
-
-    def drop(self) -> None:
-        """Have all flows leave at once."""
-        self.is_retired = True
-        self.closed.set()
-
-    def _wake(self) -> None:
-        for lane in self._lanes():
-            lane.moved.set()
-            lane.wakes.set()
-
-    def _lanes(self) -> list[_Lane]:
-        return [user for user in self.users if isinstance(user, _Lane)]
-
-    async def _on_moved(self, _: Any) -> None:
-        # Of every flow: the first list of another one may ask for a new login, too.
-        self._wake()
-
-    async def _on_answer(self, answer: Any) -> None:
-        lane, message = self._asked.pop(answer.subject, (None, None))
-        if lane is not None and message is not None:
-            lane.answered(answer.subject, message, answer)
-
-    def _on_error(self, error: Exception) -> None:
-        for lane in self._lanes():
-            if following.is_denied(error, lane.flow):
-                lane.trouble = NoIngress, "the broker does not let this publisher publish it"
-                self.drop()
-
-
-class _Links:
-    """The connections of a publisher: one to each broker where flows of it belong."""
-
-    def __init__(self, *, name: str, key: str, options: dict[str, Any]) -> None:
-        self._name, self._key, self._options = name, key, options
-        self._links: dict[str, _Link] = {}
-        self._opening: dict[str, asyncio.Lock] = {}
-
-    async def take(self, url: str, user: object) -> _Link:
-        """Return the connection to a broker. Raises one of FAILURES."""
-        async with self._opening.setdefault(url, asyncio.Lock()):
-            link = self._links.get(url)
-            if link is not None and not link.is_good:
-                # Two connections of one name would be disconnected together.
-                await self._without_publisher(link)
-                await link.ended.wait()
-                link = None
-            if link is None:
-                link = _Link()
-                await link.open(url, name=self._name, key=self._key, options=self._options)
-                self._links[url] = link
-            link.users.add(user)
-        return link
-
-    async def leave(self, link: _Link, user: object) -> None:
-        """Use a connection no longer; the last one closes it."""
-        link.users.discard(user)
-        await self._without_publisher(link)
-
-    async def _without_publisher(self, link: _Link) -> None:
-        """Close a connection that no flow uses."""
-        if any(isinstance(user, _Lane) for user in link.users) or link.ended.is_set():
-            return
-        link.is_retired = True
-        try:
-            if not link.closed.is_set():
-                with suppress(*FAILURES):
-                    await following.settle(link.client)
-        finally:
-            await following.leave(link.client)
-            link.ended.set()
-
-    async def close(self) -> None:
-        """Close what the publisher itself still holds."""
-        for link in self._links.values():
-            await self._without_publisher(link)
 
 
 class _Retired(Exception):
@@ -401,7 +263,7 @@ class _Lane:
         try:
             link = await links.take(self._whereabouts.url, self)
         except FAILURES as error:
-            self.trouble = TimedOut, f"{self._whereabouts.url}: {error or 'no answer'}"
+            self.trouble = TimedOut, f"{self._whereabouts.url}: {str(error) or 'no answer'}"
             # A broker that is gone for good has left its publishers to others: the first one knows.
             away, self._whereabouts.url = self._whereabouts.url, self._home
             if away == self._home:
@@ -424,7 +286,7 @@ class _Lane:
             await links.leave(link, self)
         return self._whereabouts.pause_s()
 
-    async def _stay(self, link: _Link) -> None:
+    async def _stay(self, link: Link) -> None:
         async def where() -> dict[str, Any]:
             if link.is_retired:
                 raise _Retired
@@ -433,7 +295,7 @@ class _Lane:
         if await self._whereabouts.follow(where, self.moved, lambda: self._publish(link)):
             link.retire()
 
-    def _take_back(self, link: _Link) -> None:
+    def _take_back(self, link: Link) -> None:
         """Put what was not acknowledged back to where it was."""
         for inbox, message in self._unacknowledged.items():
             link.forget(inbox)
@@ -446,7 +308,7 @@ class _Lane:
 
     # --- messages
 
-    async def _publish(self, link: _Link) -> None:
+    async def _publish(self, link: Link) -> None:
         """Send until the publisher may have moved; then nothing is on its way."""
         while not self.moved.is_set():
             self.wakes.clear()
@@ -479,7 +341,7 @@ class _Lane:
             raise TimeoutError(f"no acknowledgement within {ACKNOWLEDGE_S} s")
         return left_s
 
-    async def _send(self, link: _Link, message: _Outgoing) -> None:
+    async def _send(self, link: Link, message: _Outgoing) -> None:
         """Send a message. Raises one of FAILURES with the connection."""
         client, size = link.client, message.size()
         if message.done.done():
@@ -496,7 +358,7 @@ class _Lane:
             raise errors.ConnectionClosedError
         reply = ""
         if message.is_reliable:
-            reply = link.expect(self, message)
+            reply = link.expect(self)
             message.sent_at = time.monotonic()
             self._unacknowledged[reply] = message
         else:
@@ -513,9 +375,19 @@ class _Lane:
             if not message.done.done():
                 message.done.set_exception(Refused(f"{self.flow}: {error}"))
 
-    def answered(self, inbox: str, message: _Outgoing, answer: Any) -> None:
+    def look_up(self) -> None:
+        """Find out, when nothing is on the way any more, where the flow belongs."""
+        self.moved.set()
+        self.wakes.set()
+
+    def denied(self) -> None:
+        """Take note that the broker does not let the publisher publish the flow."""
+        self.trouble = NoIngress, "the broker does not let this publisher publish it"
+
+    def answered(self, answer: Any) -> None:
         """Take what the broker answers to a reliable message."""
-        if self._unacknowledged.pop(inbox, None) is None:
+        message = self._unacknowledged.pop(answer.subject, None)
+        if message is None:
             return
         self.wakes.set()
         refusal = _refusal(answer)

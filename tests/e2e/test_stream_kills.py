@@ -87,12 +87,14 @@ class Crew:
             return Client(what, {"url": url, "name": name, "key": key, "flows": flows}, folder)
 
         self.desks = {name: client("desk", name, AT[name], flows) for name, flows in wants.items()}
-        self.feed = client("feed", "feed/1", SOURCE, [TOPIC])
+        self.feed = client("feed", "feed-1", SOURCE, [TOPIC])
 
     def __enter__(self) -> "Crew":
+        return self
+
+    def start(self) -> None:
         for client in (*self.desks.values(), self.feed):
             client.start()
-        return self
 
     def __exit__(self, *error: object) -> None:
         for client in (*self.desks.values(), self.feed):
@@ -214,6 +216,7 @@ def test_whoever_is_killed_while_flows_move_nobody_else_misses_anything(
     weir: Stack, fleet: Fleet, wants: dict[str, list[str]], address: str, tmp_path: Path
 ) -> None:
     with fleet.wide_gate(), Crew(fleet, wants, tmp_path) as crew:
+        crew.start()
         crew.wait_all_receive()
         crew.wait_feed_received()
         with flows_moving(fleet, address) as moved:
