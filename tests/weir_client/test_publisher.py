@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -120,6 +119,14 @@ class Broker:
         rows = json.loads(answer.data)["data"]["connections"]
         return [row["cid"] for row in rows if row.get("name") == NAME]
 
+    async def has(self, connections: int) -> None:
+        """Wait until so many connections are open; the broker notices a moment later."""
+
+        async def is_so() -> bool:
+            return len(await self.connections()) == connections
+
+        await eventually(is_so)
+
     async def kick(self) -> None:
         server = self.system._server_info["server_id"]
         for connection in await self.connections():
@@ -174,7 +181,7 @@ async def test_one_after_the_other_and_all_at_once_are_stored_in_order(tmp_path:
         assert await broker.numbers() == list(range(600))
         ids = {message.headers["Nats-Msg-Id"] for message in await broker.stored()}
         assert len(ids) == 600
-        assert len(await broker.connections()) == 1
+        await broker.has(1)
     assert len(broker.questions) == 1
     assert all("fx%2F1%2Eeu" in each for each in ids)
 
@@ -225,8 +232,8 @@ async def test_a_move_keeps_the_order_of_all_that_is_on_its_way(
         assert first == list(range(600))
         if not cut_off:
             assert len(ids) == 600, "who leaves in order repeats nothing"
-        assert await old.connections() == []
-        assert len(await new.connections()) == 1
+        await old.has(0)
+        await new.has(1)
 
 
 async def test_flows_at_two_brokers_have_a_connection_each_and_go_on_by_themselves(
@@ -245,14 +252,15 @@ async def test_flows_at_two_brokers_have_a_connection_each_and_go_on_by_themselv
 
         sending = asyncio.gather(send(QUOTES), send(TRADES))
         await eventually(lambda: min(sent.values()) > 50)
-        assert [len(await broker.connections()) for broker in (one, two)] == [1, 1]
+        for broker in (one, two):
+            await broker.has(1)
         (before,) = await one.connections()
         # One goes to the other's broker, and shares its connection.
         one.answers[QUOTES] = elsewhere(two)
         await one.moved(QUOTES)
         await eventually(lambda: len(two.core) > 50)
-        assert await one.connections() == []
-        assert len(await two.connections()) == 1
+        await one.has(0)
+        await two.has(1)
         # A new login is due there: both take it.
         (before,) = await two.connections()
         two.answers = {QUOTES: AGAIN}
@@ -262,6 +270,7 @@ async def test_flows_at_two_brokers_have_a_connection_each_and_go_on_by_themselv
         two.answers = {}
         count = len(two.core)
         await eventually(lambda: len(two.core) > count + 50)
+        await two.has(1)
         (after,) = await two.connections()
         assert after != before
         enough.set()
@@ -315,7 +324,7 @@ async def test_what_no_broker_takes_is_refused_at_once_and_harms_nothing_else(
         # The largest that fits does.
         await feed.publish(TRADES, b"2".rjust(4096 - 200), reliable=True)
         assert await broker.numbers() == [0, 1, 2]
-        assert len(await broker.connections()) == 1
+        await broker.has(1)
 
 
 async def test_a_best_effort_flow_is_not_stored(tmp_path: Path) -> None:
@@ -329,11 +338,9 @@ async def test_a_denied_flow_is_reported_and_does_not_hammer_the_broker(tmp_path
     """Nobody says where it belongs, and the login may not publish."""
     config = CONFIG.replace('"weir.in.*", ', "")
     with NatsServer(tmp_path, config=config) as server:
-        began = time.monotonic()
         async with await Publisher.connect(server.url, name=NAME, key=KEY) as feed:
             with pytest.raises(NoIngress, match="does not let this publisher"):
                 await feed.publish(TRADES, b"0", reliable=True, timeout_s=1.5)
-            assert time.monotonic() - began < 20
         log = (tmp_path / "nats.log").read_text()
         assert 1 <= log.count("Publish Violation") <= 8
 
@@ -347,7 +354,7 @@ async def test_a_broker_that_is_away_or_knows_another_key_ends_the_connecting(
     async with brokers(tmp_path) as (broker,):
         with pytest.raises(TimedOut, match=r"(?i)authorization"):
             await Publisher.connect(broker.url, name=NAME, key="wrong", timeout_s=0.5)
-        assert await broker.connections() == []
+        await broker.has(0)
 
 
 async def test_while_the_broker_is_away_each_message_has_its_own_time(tmp_path: Path) -> None:
@@ -436,16 +443,12 @@ async def test_what_waits_when_it_is_closed_raises_and_nothing_stays_open(tmp_pa
         with pytest.raises(PublishError, match="is closed"):
             await feed.publish(TRADES, b"0")
         await eventually(lambda: len(broker.core) == 100)
-        assert await broker.connections() == []
+        await broker.has(0)
         # One that has never published has a connection, too.
         idle = await connected(broker)
-        assert len(await broker.connections()) == 1
+        await broker.has(1)
         await idle.close()
-
-        async def is_gone() -> bool:
-            return await broker.connections() == []
-
-        await eventually(is_gone)
+        await broker.has(0)
 
 
 async def test_an_acknowledgement_that_does_not_come_is_asked_for_on_a_new_connection(
