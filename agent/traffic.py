@@ -41,18 +41,9 @@ from nats.js.api import ConsumerConfig, DeliverPolicy
 
 from agent import publisher
 from agent.drivers.nats import names
-from agent.publisher import (
-    ACKNOWLEDGE_S,
-    FAILURES,
-    Access,
-    Publisher,
-    PublisherTraffic,
-    Tally,
-    connect,
-    leave,
-    until_lost,
-)
+from agent.publisher import Access, Publisher, PublisherTraffic, Tally
 from agent.tasks import end
+from weir_client.following import ACKNOWLEDGE_S, FAILURES, connect, leave, until_lost
 
 log = logging.getLogger("weir.traffic")
 

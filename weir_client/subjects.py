@@ -1,7 +1,10 @@
-"""Where at a NATS broker mapped flows are, and where receivers speak.
+"""Where at a NATS broker publishers publish, mapped flows are, and receivers speak.
 
 | subject | who publishes | what |
 |---|---|---|
+| `weir.in.F` | publishers | messages of flow F |
+| `weir.where.F` | publishers | a request: where does a publisher of flow F belong? |
+| `weir.moved.F` | the agent | the place of some publisher of flow F has changed |
 | `weir.on.G.S.F` | the sender | frames of flow F on stream S of group G; a group is `weir.on.G` |
 | `weir.heard.F` | receivers | their replies to the flow's senders |
 | `weir.want` | receivers | which flows they want, as JSON |
@@ -22,6 +25,9 @@ from urllib.parse import quote, unquote
 
 from weir_client.frames import Place
 
+IN = "weir.in"
+WHERE = "weir.where"
+MOVED = "weir.moved"
 ON = "weir.on"
 HEARD = "weir.heard"
 WANT = "weir.want"
@@ -30,6 +36,8 @@ PLACE = "weir.place"
 PLACED = "weir.placed"
 CARRY = "weir.carry"
 CARRIED = "weir.carried"
+PUBLISHER_INBOX = "_INBOX"
+"""The prefix of publishers' inboxes."""
 INBOX = "_INBOX_weir_subscriber"
 """The prefix of the inboxes to which the agent answers subscribers."""
 
@@ -42,6 +50,21 @@ def token(name: str) -> str:
 def name_of(quoted: str) -> str:
     """Return the name whose `token` this is."""
     return unquote(quoted)
+
+
+def ingress_subject(flow: str) -> str:
+    """Return where publishers of a flow publish."""
+    return f"{IN}.{token(flow)}"
+
+
+def where_subject(flow: str) -> str:
+    """Return where a publisher of a flow asks the agent at which broker it belongs."""
+    return f"{WHERE}.{token(flow)}"
+
+
+def moved_subject(flow: str) -> str:
+    """Return where publishers of a flow hear that some of them have to leave the broker."""
+    return f"{MOVED}.{token(flow)}"
 
 
 def frame_subject(place: Place, flow: str) -> str:

@@ -39,7 +39,7 @@ import uvloop
 
 from agent.drivers.nats import names
 from agent.drivers.nats.server_config import PUBLISHER_USER
-from agent.publisher import Access, Publisher, PublisherTraffic, Tally, connect, leave
+from agent.publisher import Access, Publisher, PublisherTraffic, Tally
 from agent.tasks import end
 from config.stack import Stack
 from config.stack.parts import PARTS, brokers
@@ -48,6 +48,7 @@ from tests.e2e.api import ended
 from tests.e2e.fleet import Fleet
 from weir.coordination.wire import token
 from weir.queueing.traces import delays_s, work_of_batches
+from weir_client.following import connect, leave
 
 if TYPE_CHECKING:
     from nats.aio.client import Client

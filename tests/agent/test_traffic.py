@@ -15,7 +15,7 @@ from agent import publisher, traffic
 from agent.drivers.nats import names
 from agent.drivers.nats.admission import Admission
 from agent.drivers.nats.server_config import PUBLISHER_USER
-from agent.publisher import Access, PublisherTraffic, until_lost
+from agent.publisher import Access, PublisherTraffic
 from agent.tasks import end
 from agent.traffic import BurstTraffic, ClassTraffic
 from config.stack import Stack
@@ -23,6 +23,7 @@ from config.stack.parts import brokers
 from tests.nats_server import NatsServer
 from tests.stack.support import plain_environment
 from weir.coordination.wire import ClassSpec, token
+from weir_client.following import until_lost
 
 pytestmark = pytest.mark.stack
 

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page
 from config.stack import Stack
 from tests.e2e.api import Api
 from tests.e2e.browsing import CHROMIUM, FLAGS, sign_in
+from tests.e2e.desks import mapped
 from tests.e2e.fleet import Fleet
 
 STATE_DIR = Path(__file__).resolve().parents[2] / "var" / "e2e"
@@ -102,6 +103,13 @@ def fleet(weir: Stack, people: Fleet) -> Iterator[Fleet]:
     yield people
     weir.wait_ready("web")
     people.tidy()
+
+
+@pytest.fixture
+def wants(fleet: Fleet) -> Iterator[dict[str, list[str]]]:
+    """Subscribers of the harbour, and the flows that each of them wants, on streams."""
+    with mapped(fleet) as wants:
+        yield wants
 
 
 @pytest.fixture

@@ -1,27 +1,23 @@
 """A map of the demo's harbour is followed live: subscribers receive while flows change streams."""
 
 import asyncio
-import random
 import re
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from config.stack.parts import brokers
+from tests.e2e.desks import AT, put
 from tests.e2e.fleet import Fleet
 from weir_client.receiving import Lost
 from weir_client.subscriber import Subscriber
 
 pytestmark = pytest.mark.e2e
-
-AT = {"desk-1": "ham-1", "desk-2": "ham-1", "desk-3": "ant-1"}
-"""Subscriber -> its broker."""
 
 
 class Desks:
@@ -76,52 +72,6 @@ class Desks:
                         self.numbers[name, each.flow, each.life].append(each.number)
 
 
-@pytest.fixture
-def wants(fleet: Fleet) -> Iterator[dict[str, list[str]]]:
-    """Subscribers in the harbour's model, and its best-effort topics on streams in two groups;
-    who wants which flows."""
-    made: list[str] = []
-    client = fleet.everybody.client
-
-    def make(kind: str, **values: Any) -> str:
-        answer = fleet.everybody.post(f"/api/v1/{kind}", {"system": fleet.system, **values})
-        assert answer.status_code == 201, answer.text
-        made.append(f"/api/v1/{kind}/{answer.json()['id']}")
-        return str(answer.json()["id"])
-
-    topics = [row for row in fleet.rows("topics") if row["delivery"] == "best_effort"]
-    here = {row["name"]: row["id"] for row in fleet.rows("brokers")}
-    groups = [make("groups", name=f"g-{number}", number=number) for number in range(2)]
-    streams = [
-        make("streams", name=f"s-{number}", number=number, group=groups[number % 2])
-        for number in range(4)
-    ]
-    wants: dict[str, list[str]] = {}
-    for at, (name, broker) in enumerate(AT.items()):
-        wanted = [topics[(at + step) % len(topics)] for step in range(3)]
-        wants[name] = [row["name"] for row in wanted]
-        interests = [{"topic": row["id"]} for row in wanted]
-        make("subscribers", name=name, broker=here[broker], interests=interests)
-    pick = random.Random(3)
-    for row in topics:
-        put(fleet, row["id"], pick.choice(streams))
-    yield wants
-    for row in topics:
-        put(fleet, row["id"], None)
-    for address in reversed(made):
-        tag = client.get(address).headers["ETag"]
-        answer = client.delete(address, headers={"If-Match": tag})
-        assert answer.status_code == 204, answer.text
-
-
-def put(fleet: Fleet, topic: str, stream: str | None) -> None:
-    """Put a topic into a stream, by hand."""
-    client, address = fleet.everybody.client, f"/api/v1/topics/{topic}"
-    tag = client.get(address).headers["ETag"]
-    answer = client.patch(address, json={"stream": stream}, headers={"If-Match": tag})
-    assert answer.status_code == 200, answer.text
-
-
 def test_subscribers_follow_a_plan_of_a_map_and_miss_nothing(
     fleet: Fleet, wants: dict[str, list[str]], person: Callable[[str], Page]
 ) -> None:
@@ -165,7 +115,7 @@ def test_subscribers_follow_a_plan_of_a_map_and_miss_nothing(
         streams = [row["id"] for row in fleet.rows("streams")]
         for number, row in enumerate(fleet.rows("topics")):
             if row["delivery"] == "best_effort":
-                put(fleet, row["id"], streams[number % len(streams)])
+                put(rest, row["id"], streams[number % len(streams)])
         rest.wait("/api/v1/hand-overs", lambda now: now["moving"] == 0, 20, system=fleet.system)
         before = desks.count()
         desks.wait(lambda: desks.count() > before + 50)

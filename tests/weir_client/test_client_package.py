@@ -22,7 +22,7 @@ class Elsewhere:
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]
         if top not in installed and top not in sys.stdlib_module_names:
-            raise ModuleNotFoundError(f"{name} is not installed beside a subscriber", name=name)
+            raise ModuleNotFoundError(f"{name} is not installed beside a client", name=name)
 
 
 sys.path[:0] = sys.argv[3].split()
@@ -54,10 +54,11 @@ def test_what_is_pure_imports_the_standard_library_alone():
     import_them(" ".join(PURE), installed="", paths=[ROOT])
 
 
-def test_a_subscriber_imports_nats_and_nothing_else():
-    import_them("subscriber", installed="nats nkeys", paths=[ROOT, site()])
+@pytest.mark.parametrize("module", ["publisher", "subscriber"])
+def test_clients_import_nats_and_nothing_else(module: str):
+    import_them(module, installed="nats nkeys", paths=[ROOT, site()])
     with pytest.raises(AssertionError, match="nats is not installed"):
-        import_them("subscriber", installed="", paths=[ROOT, site()])
+        import_them(module, installed="", paths=[ROOT, site()])
 
 
 def test_it_builds_by_itself_and_says_its_types(tmp_path: Path):
@@ -76,7 +77,7 @@ def test_it_builds_by_itself_and_says_its_types(tmp_path: Path):
     files = import_them(" ".join(PURE), installed="", paths=[target])
     assert files == [str(target / "weir_client" / f"{module}.py") for module in PURE]
     assert (target / "weir_client" / "py.typed").exists()
-    import_them("subscriber", installed="nats nkeys", paths=[target, site()])
+    import_them("publisher subscriber", installed="nats nkeys", paths=[target, site()])
 
 
 def test_it_depends_on_the_client_of_nats_alone():

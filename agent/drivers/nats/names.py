@@ -27,15 +27,18 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 from weir.coordination.wire import DELIVERY_STREAM, INGRESS_STREAM, OUTBOX_STREAM, token
+from weir_client.subjects import IN as IN
+from weir_client.subjects import MOVED as MOVED
+from weir_client.subjects import WHERE as WHERE
+from weir_client.subjects import ingress_subject as ingress_subject
+from weir_client.subjects import moved_subject as moved_subject
+from weir_client.subjects import where_subject as where_subject
 
-IN = "weir.in"
 CLOSED = "weir.closed"
 OUT = "weir.to"
 DELIVERY = "weir.msg"
 INTEREST = "weir.interest"
 INQUIRIES = "weir.ask"
-WHERE = "weir.where"
-MOVED = "weir.moved"
 FENCE = "weir.fence"
 DEAD = "weir.dead"
 
@@ -55,11 +58,6 @@ STORED_MARK = f".{MARK}.{MARK}"
 def name_of(quoted: str) -> str:
     """Return the name whose `token` this is."""
     return unquote(quoted)
-
-
-def ingress_subject(flow: str) -> str:
-    """Return where publishers of a flow publish."""
-    return f"{IN}.{token(flow)}"
 
 
 def ingress_mark_subject(flow: str) -> str:
@@ -101,16 +99,6 @@ def inquiry_subject(asker: str) -> str:
     """Return where a neighbour's agent (its token, or `*`) asks ours; nobody else may publish
     there."""
     return f"{INQUIRIES}.{asker}"
-
-
-def where_subject(flow: str) -> str:
-    """Return where a publisher of a flow asks the agent at which broker it belongs."""
-    return f"{WHERE}.{token(flow)}"
-
-
-def moved_subject(flow: str) -> str:
-    """Return where publishers of a flow hear that some of them have to leave the broker."""
-    return f"{MOVED}.{token(flow)}"
 
 
 def dead_subject(flow: str) -> str:
