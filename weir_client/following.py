@@ -10,12 +10,12 @@ move that came, and up to which number it has it there. Two rules keep the order
 - *First* of a move that the reader has not come to stops its stream until it has: until Last was
   read where the flow is.
 
-**Streams that wait for each other.** Each hand-over writes First, then Last, and no two of different
-ways overlap at a broker. A stream that waits is at First of some hand-over H. What it waits for, a
-Last, lies on a stream that either is read on, or waits itself, before that Last, at First of a
-hand-over H'. That was written before a Last of H or of an earlier one, so H' is earlier than H: it
-cannot be H, which writes no First on the stream that is left, and not later, as they do not overlap.
-So whoever waits is later than whom it waits for, and the earliest one waits for nobody.
+**Streams that wait for each other.** Each hand-over writes First, then Last, and at one broker no
+two of different ways overlap. A stream that waits is at First of a hand-over H, and what it waits
+for is Last of H, or of an earlier one, on another stream. If that one waits, too, then before that
+Last, at First of a hand-over H'. H' is not H, which writes no First on the stream that is left. It
+began before that Last was written, and they do not overlap: H' is earlier than H. So whoever waits
+is later than whom it waits for, and the earliest one waits for nobody.
 
 A Last that retention has removed never comes. The agent knows the course of each flow, so
 `compare` goes on from the next stay that is left, once the stream was read to where Last was.
@@ -138,11 +138,15 @@ class Following:
             else:
                 self._enter(flow, Stay(signal.move, signal.other, signal.number))
 
-    def finish(self, place: Place, number: int) -> None:
-        """Take note that everything up to a number of a stream is done."""
-        reading = self.streams.get(place)
-        if reading is not None:
+    def finish(self, place: Place, number: int, flow: str, generation: int) -> None:
+        """Take note that everything up to this message is done. If reading has begun anew since it
+        was read, it alone is."""
+        reading, wanted = self.streams.get(place), self.flows.get(flow)
+        if reading is not None and reading.generation == generation:
             reading.position = max(reading.position, number)
+        elif wanted is not None and wanted.place == place and wanted.after < number:
+            wanted.after = number
+            self.is_changed = True
 
     def begin_anew(self, place: Place) -> None:
         """Read a stream with another consumer, from where it was done."""
@@ -169,7 +173,7 @@ class Following:
                         continue
                 elif reading.position < last:
                     first = courses.bounds[wanted.place][0]
-                    if first <= last or arrived >= last:
+                    if first <= last or arrived > reading.position:
                         continue
                     losses.append(Lost(wanted.place, arrived + 1, last, (flow,)))
             following = next((stay for stay in course if stay.move > wanted.move), None)
