@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weir_client.frames import Place
-from weir_client.keeping import Course, Courses, Kind, Signal, Stay, is_there, moves_of
+from weir_client.keeping import Course, Courses, Kind, Signal, Stay, moves_of
 
 NEWEST = "newest"
 KEPT = "kept"
@@ -41,7 +41,8 @@ class Lost:
 
     place: Place
     first: int
-    last: int
+    last: int | None
+    """None: it is not known any more."""
     flows: tuple[str, ...]
 
 
@@ -86,12 +87,12 @@ class Following:
         """Want a flow, from the newest message or from all that is kept."""
         self.flows[flow] = Wanted(None, moves_of(course), 0)
         self.is_changed = True
-        if start == KEPT and course:
-            self._enter(flow, course[0])
-        elif is_there(course):
-            stay = course[-1]
-            newest = max(stay.first, courses.bounds[stay.place][1] + 1)
-            self._enter(flow, Stay(stay.move, stay.place, newest))
+        for stay in course:
+            oldest, newest = courses.bounds[stay.place]
+            if stay.last is None if start == NEWEST else stay.last is None or stay.last >= oldest:
+                begin = max(stay.first, oldest if start == KEPT else newest + 1)
+                self._enter(flow, Stay(stay.move, stay.place, begin))
+                break
 
     def end(self, flow: str) -> None:
         """Want a flow no more."""
@@ -171,6 +172,7 @@ class Following:
                     # All of the stay was removed. What has come of it is read first.
                     if arrived > reading.position:
                         continue
+                    losses.append(Lost(wanted.place, arrived + 1, None, (flow,)))
                 elif reading.position < last:
                     first = courses.bounds[wanted.place][0]
                     if first <= last or arrived > reading.position:

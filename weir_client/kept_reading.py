@@ -122,8 +122,7 @@ class StreamReading:
         """Stop reading; the consumer stays."""
         task, self._task = self._task, None
         if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await end(task)
         if self._subscription is not None:
             with suppress(errors.Error):
                 await self._subscription.unsubscribe()
@@ -203,3 +202,14 @@ async def ask(client: Any, subject: str, body: Any = None) -> Any:
     data = b"" if body is None else json.dumps(body).encode()
     answer = await client.request(f"$JS.API.{subject}", data, timeout=2)
     return json.loads(answer.data)
+
+
+async def end(*tasks: asyncio.Task[None]) -> None:
+    """Cancel tasks until they have ended: the client of NATS waits in a way that may lose a
+    cancellation, before Python 3.12."""
+    pending = {task for task in tasks if not task.done()}
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=0.5)
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -33,7 +33,7 @@ from weir_client import subjects
 from weir_client.following import KEPT, NEWEST, Following, Lost, unsettled
 from weir_client.frames import Place
 from weir_client.keeping import Courses, Signal, courses_from_bytes, signal_from_bytes
-from weir_client.kept_reading import AGAIN_S, Item, StreamReading, ask
+from weir_client.kept_reading import AGAIN_S, Item, StreamReading, ask, end
 from weir_client.subscriber import SUBSCRIBER_USER, _each
 
 ASK_S = 0.5
@@ -161,9 +161,7 @@ class ReliableSubscriber:
         """Disconnect. What the application has not asked beyond comes again."""
         self._end()
         tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(*tasks)
         for reading in self._open.values():
             await reading.close()
         with suppress(errors.Error, TimeoutError):

@@ -78,8 +78,10 @@ class _Flow:
     going_to: Place | None = None
     goal: Place | None = None
     """Where the document wants it; None: nowhere."""
+    queue: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the messages that are next."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while messages are given to a writer, in their order, and during a hand-over."""
+    """Held while messages are given to a writer, and during a hand-over."""
     appending: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
@@ -156,14 +158,26 @@ class KeptStreams:
     ) -> None:
         """Append messages of a flow to its stream; returns when it holds them. Nothing where the
         flow is on none. `subject` adds flow and origin to a prefix."""
-        await self._loaded.wait()
         known = self._flows.get(flow)
         if known is None:
-            return
+            if self._loaded.is_set():
+                return
+            known = self._flows[flow] = _Flow(flow)
+        # Who waits here is not overtaken: a message that comes behind a later one is left out.
+        async with known.queue:
+            await self._loaded.wait()
+            task = await self._begin(known, messages, subject)
+        if task is not None:
+            await asyncio.shield(task)
+
+    async def _begin(
+        self, known: _Flow, messages: Sequence[Message], subject: Callable[[str, Message], bytes]
+    ) -> asyncio.Task[None] | None:
+        """Give messages to the writer of the flow's stream."""
         async with known.lock:
             place = known.place
             if place is None:
-                return
+                return None
             prefix = subjects.kept_subject(place)
             outgoing = [
                 Outgoing(subject(prefix, m), m.position, m.headers, m.payload) for m in messages
@@ -174,7 +188,7 @@ class KeptStreams:
             known.appending.add(task)
             task.add_done_callback(known.appending.discard)
             task.add_done_callback(lambda task: task.cancelled() or task.exception())
-        await asyncio.shield(task)
+            return task
 
     def observed(self) -> dict[str, HandOver]:
         """Return the last hand-over of each flow that is on its way, or has been lately. One that

@@ -83,12 +83,9 @@ class ReadersQuestions:
             every: dict[str, Course] = {}
             room = MOST_BYTES
             for name in flows:
-                whole = await self._course(name)
-                if whole is None:
+                course = await self._course(name)
+                if course is None:
                     continue
-                # The last one stays: it says how often the flow has moved.
-                gone = [is_gone(stay, bounds) for stay in whole[:-1]]
-                course = whole[gone.count(True) :]
                 room -= 6 * len(name) + 60 * len(course)
                 if room < 0:
                     break
