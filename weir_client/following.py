@@ -18,7 +18,9 @@ began before that Last was written, and they do not overlap: H' is earlier than 
 is later than whom it waits for, and the earliest one waits for nobody.
 
 A Last that retention has removed never comes. The agent knows the course of each flow, so
-`compare` goes on from the next stay that is left, once the stream was read to where Last was.
+`compare` goes on from the next stay that is left, once the stream was read to where Last was. Where
+something is missing in a stream, what comes of its flows behind that waits for the agent's word:
+they may have left and come back in between.
 """
 
 from __future__ import annotations
@@ -77,6 +79,9 @@ class Following:
     streams: dict[Place, Reading] = field(default_factory=dict)
     doubtful: set[str] = field(default_factory=set)
     """Flows whose Last may have been removed."""
+    torn: set[str] = field(default_factory=set)
+    """Those of which something may be missing before what comes next: it may be of a later stay on
+    the same stream, so it waits for the agent's word."""
     generation: int = 0
     is_changed: bool = False
     """Whether something is to be kept that is not yet: all but positions."""
@@ -97,16 +102,18 @@ class Following:
     def end(self, flow: str) -> None:
         """Want a flow no more."""
         if self.flows.pop(flow, None) is not None:
-            self.doubtful.discard(flow)
+            self._make_sure(flow)
             self._close_unneeded()
             self.is_changed = True
 
     # --- what is read
 
-    def holds(self, flow: str, signal: Signal | None) -> bool:
+    def holds(self, place: Place, number: int, flow: str, signal: Signal | None) -> bool:
         """Return whether a stream has to wait at this message."""
         wanted = self.flows.get(flow)
-        if wanted is None or signal is None or signal.kind is not Kind.FIRST:
+        if signal is None:
+            return flow in self.torn and self.is_wanted(place, number, flow)
+        if wanted is None or signal.kind is not Kind.FIRST:
             return False
         if wanted.place is None and signal.other is None and signal.move == wanted.move + 1:
             return False
@@ -118,7 +125,10 @@ class Following:
         if number <= first:
             return None
         flows = [f for f, w in self.flows.items() if w.place == place and w.after < number - 1]
-        self.doubtful.update(flows)
+        if flows:
+            self.doubtful.update(flows)
+            self.torn.update(flows)
+            self.is_changed = True
         return Lost(place, first, number - 1, tuple(sorted(flows))) if flows else None
 
     def is_wanted(self, place: Place, number: int, flow: str) -> bool:
@@ -162,7 +172,7 @@ class Following:
         for flow in courses.flows.keys() & self.flows.keys():
             course, wanted = courses.flows[flow], self.flows[flow]
             if moves_of(course) <= wanted.move:
-                self.doubtful.discard(flow)
+                self._make_sure(flow)
                 continue
             if wanted.place is not None:
                 reading = self.streams[wanted.place]
@@ -170,12 +180,13 @@ class Following:
                 last = next((s.last for s in course if s.move == wanted.move), None)
                 if last is None:
                     # All of the stay was removed. What has come of it is read first.
-                    if arrived > reading.position:
+                    if arrived > reading.position and flow not in self.torn:
                         continue
                     losses.append(Lost(wanted.place, arrived + 1, None, (flow,)))
                 elif reading.position < last:
                     first = courses.bounds[wanted.place][0]
                     if first <= last or arrived > reading.position:
+                        self._make_sure(flow)
                         continue
                     losses.append(Lost(wanted.place, arrived + 1, last, (flow,)))
             following = next((stay for stay in course if stay.move > wanted.move), None)
@@ -183,7 +194,6 @@ class Following:
                 self._rest(flow, moves_of(course))
             else:
                 self._enter(flow, following)
-            self.doubtful.discard(flow)
         return losses
 
     # --- what is kept over restarts
@@ -192,6 +202,7 @@ class Following:
         """Return all that a later life needs, but for what its consumers know."""
         return {
             "generation": self.generation,
+            "torn": sorted(self.torn),
             "flows": {f: [w.place, w.move, w.after] for f, w in self.flows.items()},
             "streams": [
                 [*place, r.position, r.generation, r.lane] for place, r in self.streams.items()
@@ -209,7 +220,7 @@ class Following:
             Place(group, stream): Reading(position, generation, lane)
             for group, stream, position, generation, lane in state["streams"]
         }
-        return cls(flows, streams, set(flows), state["generation"])
+        return cls(flows, streams, set(flows), set(state["torn"]), state["generation"])
 
     # --- helpers
 
@@ -225,12 +236,20 @@ class Following:
                     other.after = max(other.after, reading.position)
             self._read_from(stay.place, stay.first - 1)
         wanted.place, wanted.move, wanted.after = stay.place, stay.move, stay.first - 1
+        self._make_sure(flow)
         self._close_unneeded()
         self.is_changed = True
+
+    def _make_sure(self, flow: str) -> None:
+        self.doubtful.discard(flow)
+        if flow in self.torn:
+            self.torn.discard(flow)
+            self.is_changed = True
 
     def _rest(self, flow: str, move: int) -> None:
         wanted = self.flows[flow]
         wanted.place, wanted.move, wanted.after = None, move, 0
+        self._make_sure(flow)
         self._close_unneeded()
         self.is_changed = True
 

@@ -255,7 +255,7 @@ class ReliableSubscriber:
                 signal = signal_from_bytes(item.payload)
             except ValueError:
                 self.filtered.malformed += 1
-        if self._following.holds(item.flow, signal):
+        if self._following.holds(place, item.number, item.flow, signal):
             if self._held.get(place) != item.flow:
                 self._held[place] = item.flow
                 self._is_in_doubt.set()

@@ -206,7 +206,7 @@ class Reader:
             self.lost.append(lost)
         following.finish(place, number - 1, "", generation)
         signal = what if isinstance(what, Signal) else None
-        if following.holds(flow, signal):
+        if following.holds(place, number, flow, signal):
             return lost is not None
         buffer.pop(0)
         if signal is not None:
