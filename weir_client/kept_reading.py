@@ -44,7 +44,7 @@ class Item(NamedTuple):
 
     @property
     def is_memory(self) -> bool:
-        """Whether it only tells the agent which messages are known."""
+        """Return whether it only says to the agent which messages are known."""
         return "Weir-Memory" in self.headers
 
 

@@ -7,8 +7,7 @@ import contextlib
 import itertools
 import json
 import random
-from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,155 +16,22 @@ import nats.errors
 import pytest
 import pytest_asyncio
 
-from agent.drivers.base import Fenced, Stats
 from agent.drivers.nats import jetstream
 from agent.drivers.nats.server_config import BrokerSecrets
-from agent.enforcement import Enforcer
-from agent.tasks import end
+from agent.tasks import Died
 from tests.agent.brokers import Broker
-from tests.agent.planes import Plane, until
+from tests.agent.kept_site import FLOWS, PASSING, STREAMS, Desk, Publisher, Site, received
+from tests.agent.planes import until
 from tests.agent.publishing import log_in
 from tests.suites import effort
-from weir.coordination.wire import (
-    Delivery,
-    Document,
-    FlowSpec,
-    HandOver,
-    HandOverPhase,
-    StreamPlace,
-)
+from weir.coordination.wire import HandOverPhase
 from weir_client import subjects
 from weir_client.frames import Place
-from weir_client.reliable import KEPT, Lost, ReliableSubscriber, Superseded
+from weir_client.keeping import courses_from_bytes
+from weir_client.reliable import KEPT, Superseded
 from weir_client.subscriber import SUBSCRIBER_USER
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
-
-FLOWS = tuple(f"orders.{number}" for number in range(6))
-PASSING = "quotes"
-STREAMS = tuple(StreamPlace(group=g, stream=10 * g + s) for g in range(2) for s in range(2))
-
-
-class Site:
-    """A broker with its agent's enforcement, which documents of a test map flows at."""
-
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
-        self.places: dict[str, StreamPlace] = {}
-        self.number = 0
-
-    async def open(self) -> Site:
-        self.plane = await Plane("a", self.broker, secrets=self.broker.secrets).open()
-        self.enforcer = Enforcer(driver=self.plane.driver, router=self.plane.router, busy=frozenset)
-        return self
-
-    async def close(self) -> None:
-        await self.plane.close()
-
-    async def kill(self) -> None:
-        """End the agent where it is: nothing that it has begun is completed."""
-        await self.plane.router.close()
-        self.plane.driver._server.session.end(Fenced("killed", incarnation=1))
-        await self.plane.driver.close()
-
-    async def map(self, places: Mapping[str, StreamPlace]) -> None:
-        self.places = dict(places)
-        self.number += 1
-        flows = {
-            flow: FlowSpec(ingress=True, delivery=Delivery.RELIABLE, keep_s=3_600) for flow in FLOWS
-        }
-        document = Document(
-            system="s",
-            broker="a",
-            version=f"v{self.number}",
-            number=self.number,
-            flows={**flows, PASSING: FlowSpec(ingress=True)},
-            places=self.places,
-        )
-        assert await self.enforcer.apply(document, current=lambda: True)
-
-    async def move(self, *flows: str, to: StreamPlace) -> None:
-        await self.map({**self.places, **dict.fromkeys(flows, to)})
-
-    def hand_overs(self) -> Mapping[str, HandOver]:
-        observed = self.enforcer.observed(Stats())
-        assert observed.number == self.number
-        assert observed.hand_overs is not None
-        return observed.hand_overs
-
-    def settled(self) -> bool:
-        return all(
-            each.phase is HandOverPhase.DONE and each.next is None
-            for each in self.hand_overs().values()
-        )
-
-    async def settle(self) -> None:
-        await until(self.settled, "hand-overs are under way", 30)
-
-
-class Desk:
-    """A reader that keeps what it receives, over its restarts."""
-
-    def __init__(self, broker: Broker, name: str, *flows: str, start: str = KEPT) -> None:
-        self.broker, self.name, self.flows, self.start = broker, name, flows, start
-        self.numbers: dict[str, list[int]] = defaultdict(list)
-        self.lost: list[Lost] = []
-
-    async def open(self) -> Desk:
-        self.reader = await asyncio.wait_for(
-            ReliableSubscriber.connect(
-                self.broker.url, name=self.name, key=self.broker.secrets.client_key
-            ),
-            30,
-        )
-        await self.reader.want(*self.flows, start=self.start)
-        self._task = asyncio.create_task(self._read())
-        return self
-
-    async def _read(self) -> None:
-        async for each in self.reader.messages():
-            if isinstance(each, Lost):
-                self.lost.append(each)
-                continue
-            self.numbers[each.flow].append(int(each.payload))
-
-    async def close(self) -> None:
-        await end(self._task)
-        await self.reader.close()
-
-    async def kill(self) -> None:
-        """End it as a crash would: no acknowledgement is flushed."""
-        self._task.cancel()
-        self.reader._client.options["allow_reconnect"] = False
-        self.reader._client._transport._io_writer.transport.abort()
-        await asyncio.gather(self._task, return_exceptions=True)
-        await self.reader.close()
-
-
-class Publisher:
-    """A publisher that sends numbers of all flows, each until it is acknowledged."""
-
-    def __init__(self, client: Any) -> None:
-        self.sent: dict[str, int] = dict.fromkeys(FLOWS, 0)
-        self._client = client
-        self._task = asyncio.create_task(self._run())
-
-    async def _run(self) -> None:
-        js = self._client.jetstream(timeout=5)
-        while True:
-            for flow in FLOWS:
-                number = self.sent[flow]
-                await js.publish(
-                    f"weir.in.{subjects.token(flow)}",
-                    b"%d" % number,
-                    headers={"Nats-Msg-Id": f"{id(self)} {flow} {number}"},
-                )
-                self.sent[flow] += 1
-            await asyncio.sleep(0.002)
-
-    async def stop(self) -> None:
-        await end(self._task)
-        await self._client.close()
 
 
 @pytest.fixture
@@ -183,19 +49,6 @@ async def site(broker: Broker) -> AsyncIterator[Site]:
     await site.settle()
     yield site
     await site.close()
-
-
-async def received(desk: Desk, flow: str, count: int) -> None:
-    """Wait until a reader has so many numbers of a flow, all in order and each once."""
-    try:
-        await until(lambda: len(desk.numbers[flow]) >= count, f"{desk.name} {flow}", 30)
-    except AssertionError:
-        follow = desk.reader._following
-        raise AssertionError(
-            f"{flow}: {len(desk.numbers[flow])} of {count}; {follow}; held {desk.reader._held}; "
-            f"{[(p, r.is_broken, len(r.waiting)) for p, r in desk.reader._open.items()]}"
-        ) from None
-    assert desk.numbers[flow] == list(range(len(desk.numbers[flow])))
 
 
 async def test_flows_move_under_load_and_every_message_comes_once_in_order(site: Site) -> None:
@@ -431,6 +284,78 @@ async def test_what_retention_removed_is_reported_and_the_flow_is_followed(site:
     await desk.close()
 
 
+async def test_what_cannot_be_handed_over_stays_under_way_with_the_reason(site: Site) -> None:
+    flow, at = FLOWS[0], STREAMS[2]
+    connection = await site.plane.driver._own.connection()
+    rival = {"name": "RIVAL", "subjects": [f"weir.kept.{at.group}.{at.stream}.>"]}
+    await jetstream.ensure_stream(connection, rival)
+    await site.move(flow, to=at)
+
+    async def problems() -> tuple[str, ...]:
+        return (await site.plane.driver.stats()).problems
+
+    await until(lambda: bool(site.plane.driver._kept.problem), "it fails")
+    assert any(flow in problem and "overlap" in problem for problem in await problems())
+    entry = site.hand_overs()[flow]
+    assert (entry.phase, entry.target, entry.took_s) == (HandOverPhase.PREPARING, at, None)
+    desk = await Desk(site.broker, "desk", *FLOWS[:2]).open()
+    js = (client := await log_in(site.broker, "p")).jetstream(timeout=5)
+    for name in FLOWS[:2]:
+        await js.publish(f"weir.in.{subjects.token(name)}", b"0")
+    await received(desk, FLOWS[1], 1)
+    assert not desk.numbers[flow], "it waits"
+    # A newer document does not take back what is begun, and is obeyed afterwards.
+    await site.move(flow, to=STREAMS[1])
+    assert site.hand_overs()[flow].next == STREAMS[1]
+    await jetstream.delete_stream(connection, "RIVAL")
+    await site.settle()
+    await received(desk, flow, 1)
+    assert site.hand_overs()[flow].source == at
+    assert site.hand_overs()[flow].target == STREAMS[1]
+    assert not await problems()
+    await client.close()
+    await desk.close()
+
+
+async def test_an_internal_error_ends_the_life_of_the_agent(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fenced = asyncio.create_task(site.plane.driver.fenced())
+
+    async def failing(*_: Any) -> None:
+        raise ZeroDivisionError("one over none")
+
+    monkeypatch.setattr(site.plane.driver._kept, "_hand_over", failing)
+    await site.move(FLOWS[0], to=STREAMS[1])
+    with pytest.raises(Died, match="kept streams died: ZeroDivisionError: one over none"):
+        await asyncio.wait_for(fenced, 20)
+
+
+async def test_many_flows_move_at_once_and_their_places_are_answered(site: Site) -> None:
+    many = tuple(f"many.{number}" for number in range(450))
+    await site.map({**site.places, **dict.fromkeys(many, STREAMS[0])}, *many)
+    await site.settle()
+    await site.map({**site.places, **dict.fromkeys(many, STREAMS[3])}, *many)
+    await site.settle()
+    spy = await nats.connect(
+        site.broker.url,
+        user=SUBSCRIBER_USER,
+        password=site.broker.secrets.client_key,
+        inbox_prefix=subjects.INBOX,
+    )
+    question = json.dumps([*many, FLOWS[0], PASSING, "nothing"]).encode()
+    answer = json.loads((await spy.request(subjects.PLACE, question, timeout=5)).data)
+    place = [STREAMS[3].group, STREAMS[3].stream]
+    assert answer == {**{flow: [place] for flow in many}, FLOWS[0]: [[0, 0]], PASSING: [[0, 0]]}
+    for junk in (b"", b"{", b"[1]", b"[" * 100_000, b"{}", b"\xff"):
+        await spy.publish(subjects.COURSE, junk, reply=f"{subjects.INBOX}.x")
+        await spy.publish(subjects.COURSE, junk, reply="weir.in.x")
+    courses = courses_from_bytes((await spy.request(subjects.COURSE, question, timeout=5)).data)
+    assert set(courses.flows) == {*many, FLOWS[0], PASSING, "nothing"}
+    assert [len(courses.flows[flow]) for flow in (many[0], FLOWS[0], PASSING)] == [2, 1, 0]
+    await spy.close()
+
+
 async def test_there_is_one_reader_of_a_name(site: Site) -> None:
     one = await Desk(site.broker, "desk", FLOWS[0]).open()
     other = await Desk(site.broker, "desk", FLOWS[0]).open()
@@ -442,80 +367,3 @@ async def test_there_is_one_reader_of_a_name(site: Site) -> None:
     await client.close()
     await one.close()
     await other.close()
-
-
-async def test_a_reader_opens_no_stream_but_kept_ones(site: Site) -> None:
-    client = await log_in(site.broker, "p")
-    await client.jetstream().publish(f"weir.in.{subjects.token(FLOWS[0])}", b"0")
-    await client.close()
-    spy = await nats.connect(
-        site.broker.url,
-        user=SUBSCRIBER_USER,
-        password=site.broker.secrets.client_key,
-        inbox_prefix=subjects.INBOX,
-        name="spy",
-        error_cb=_ignore,
-    )
-    name = subjects.consumer_of("spy", "a")
-    stranger = subjects.consumer_of("other", "a")
-    foreign = f"WEIR_MSG_{subjects.token(FLOWS[0])}"
-    kept, wide = "WEIR_ON_0_0", f"{subjects.KEPT}.>"
-
-    async def ask(subject: str, body: Any = None) -> Any:
-        data = b"" if body is None else json.dumps(body).encode()
-        try:
-            return json.loads((await spy.request(f"$JS.API.{subject}", data, timeout=0.3)).data)
-        except (nats.errors.Error, ValueError):
-            return None
-
-    def config(stream: str, consumer: str, **options: Any) -> dict[str, Any]:
-        settings = {"durable_name": consumer, "name": consumer, "ack_policy": "all", **options}
-        return {"stream_name": stream, "config": settings}
-
-    answer = await ask(
-        f"CONSUMER.CREATE.{kept}.{name}.{wide}", config(kept, name, filter_subject=wide)
-    )
-    assert answer["name"] == name
-    for stream in (foreign, "WEIR_INTEREST", "WEIR_COURSES", f"WEIR_IN_{subjects.token(FLOWS[0])}"):
-        for subject, body in [
-            (f"CONSUMER.CREATE.{stream}", config(stream, name)),
-            (f"CONSUMER.CREATE.{stream}.{name}", config(stream, name)),
-            (f"CONSUMER.DURABLE.CREATE.{stream}.{name}", config(stream, name)),
-            (f"CONSUMER.CREATE.{stream}.{name}.weir.msg.>", config(stream, name)),
-            (
-                f"CONSUMER.CREATE.{stream}.{name}.{wide}",
-                config(stream, name, filter_subject="weir.>"),
-            ),
-            (f"CONSUMER.CREATE.{stream}.{name}.{wide}", config(stream, name)),
-            (
-                f"CONSUMER.CREATE.{stream}.{name}.{wide}",
-                config(stream, name, filter_subjects=["weir.>"]),
-            ),
-            (f"STREAM.INFO.{stream}", {}),
-            (f"STREAM.MSG.GET.{stream}", {"seq": 1}),
-            (f"DIRECT.GET.{stream}", {"seq": 1}),
-            (f"DIRECT.GET.{stream}.weir.>", None),
-        ]:
-            answer = await ask(subject, body)
-            assert answer is None or "error" in answer, (subject, answer)
-        inbox = spy.new_inbox()
-        heard = await spy.subscribe(inbox)
-        await spy.publish(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}", b"10", reply=inbox)
-        with contextlib.suppress(nats.errors.TimeoutError):
-            while True:
-                assert not (await heard.next_msg(0.3)).data
-    for subject in (
-        f"CONSUMER.CREATE.{kept}.{stranger}.{wide}",
-        f"CONSUMER.DELETE.{kept}.{stranger}",
-        f"STREAM.DELETE.{kept}",
-        f"STREAM.PURGE.{kept}",
-        f"STREAM.INFO.{kept}",
-        f"DIRECT.GET.{kept}",
-        f"DIRECT.GET.WEIR_READERS.{subjects.reader_subject('other')}",
-    ):
-        assert await ask(subject, config(kept, stranger, filter_subject=wide)) is None
-    await spy.close()
-
-
-async def _ignore(_: Exception) -> None:
-    """The broker says what it refuses."""

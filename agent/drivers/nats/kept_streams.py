@@ -265,14 +265,19 @@ class KeptStreams:
                     while due := [f for f in self._flows.values() if f.is_due]:
                         await self._hand_over_all(due)
             except (DriverError, ValueError) as error:
-                self.problem = f"reliable flows do not follow the map: {error}"
-                log.info("%s", self.problem)
-                await asyncio.sleep(RETRY_S)
+                await self._report(f"reliable flows do not follow the map: {error}")
                 continue
             self.problem = ""
             connection.on_lost(self._changed.set)
             await self._changed.wait()
             connection.forget(self._changed.set)
+
+    async def _report(self, problem: str) -> None:
+        """Show what went wrong, and wait before the next attempt."""
+        if problem != self.problem:
+            log.warning("%s", problem)
+        self.problem = problem
+        await asyncio.sleep(RETRY_S)
 
     async def _load(self, connection: Connection) -> None:
         """Read where every flow is, and what was begun. Nothing is created, so that a full disk
@@ -324,12 +329,10 @@ class KeptStreams:
                     break
                 except (DriverError, ValueError) as error:
                     every = ", ".join(sorted(flow.name for flow in group)[:5])
-                    self.problem = (
-                        f"{len(group)} reliable flows ({every}, ...) wait to be handed over "
-                        f"between streams: {error}"
+                    await self._report(
+                        f"reliable flows wait to be handed over between streams, {len(group)} in "
+                        f"all ({every}): {error}"
                     )
-                    log.info("%s", self.problem)
-                    await asyncio.sleep(RETRY_S)
         now = time.time()
         for flow in group:
             began = self._began.pop(flow.name, now)
@@ -357,7 +360,8 @@ class KeptStreams:
         lasts: dict[str, int] = {}
         if target is not None:
             await self._ensure(connection, target)
-            memory = [each for f in group for each in await self._memory(connection, f, target)]
+            known = await asyncio.gather(*(self._memory(connection, f, target) for f in group))
+            memory = [each for of_flow in known for each in of_flow]
             firsts = await self._signal(
                 connection, target, {f: Signal(Kind.FIRST, _next(f), source) for f in group}, memory
             )
