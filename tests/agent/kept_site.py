@@ -131,11 +131,12 @@ class Publisher:
     def __init__(self, client: Any) -> None:
         self.sent: dict[str, int] = dict.fromkeys(FLOWS, 0)
         self._client = client
+        self._is_stopped = False
         self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
         js = self._client.jetstream(timeout=5)
-        while True:
+        while not self._is_stopped:
             for flow in FLOWS:
                 number = self.sent[flow]
                 await js.publish(
@@ -147,7 +148,9 @@ class Publisher:
             await asyncio.sleep(0.002)
 
     async def stop(self) -> None:
-        await end(self._task)
+        """Return once all that was sent is acknowledged, and counted."""
+        self._is_stopped = True
+        await self._task
         await self._client.close()
 
 
