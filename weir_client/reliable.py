@@ -249,12 +249,7 @@ class ReliableSubscriber:
             self._following.finish(place, item.number - 1, "", reading.generation)
             self._is_in_doubt.set()
             return lost or True
-        signal: Signal | None = None
-        if item.is_signal:
-            try:
-                signal = signal_from_bytes(item.payload)
-            except ValueError:
-                self.filtered.malformed += 1
+        signal = self._signal_of(item)
         if self._following.holds(place, item.number, item.flow, signal):
             if self._held.get(place) != item.flow:
                 self._held[place] = item.flow
@@ -263,10 +258,9 @@ class ReliableSubscriber:
         self._held.pop(place, None)
         reading.take()
         if signal is not None:
-            async with self._changing:
-                self._following.take_signal(place, item.number, item.flow, signal)
-                await self._settle()
-        elif not item.is_signal and not item.is_memory:
+            await self._take_signals(place, reading, item, signal)
+            return True
+        if not item.is_signal and not item.is_memory:
             if self._following.is_wanted(place, item.number, item.flow):
                 self._in_hand = _InHand(place, item, reading.generation)
                 return _message(item)
@@ -274,9 +268,41 @@ class ReliableSubscriber:
             self.filtered.repeated += is_known
             self.filtered.flows += not is_known
         self._following.finish(place, item.number, "", reading.generation)
-        if signal is not None or not reading.waiting or item.number % ACK_EVERY == 0:
+        if not reading.waiting or item.number % ACK_EVERY == 0:
             await self._acknowledge(place, item, reading.generation)
         return True
+
+    def _signal_of(self, item: Item) -> Signal | None:
+        if item.is_signal:
+            try:
+                return signal_from_bytes(item.payload)
+            except ValueError:
+                self.filtered.malformed += 1
+        return None
+
+    async def _take_signals(
+        self, place: Place, reading: StreamReading, item: Item, signal: Signal | None
+    ) -> None:
+        """Take a signal, and those that follow at once: flows that go the same way go together, and
+        what is kept of them is written once."""
+        async with self._changing:
+            while signal is not None:
+                self._following.take_signal(place, item.number, item.flow, signal)
+                current = self._following.streams.get(place)
+                if current is None or current.generation != reading.generation:
+                    break
+                signal = None
+                if reading.waiting and reading.waiting[0].number == item.number + 1:
+                    then = reading.waiting[0]
+                    signal = self._signal_of(then)
+                    if signal is None or self._following.holds(
+                        place, then.number, then.flow, signal
+                    ):
+                        break
+                    item = reading.take()
+            await self._settle()
+        self._following.finish(place, item.number, "", reading.generation)
+        await self._acknowledge(place, item, reading.generation)
 
     async def _acknowledge(self, place: Place, item: Item, generation: int) -> None:
         reading = self._open.get(place)

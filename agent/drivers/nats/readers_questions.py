@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 MOST_BYTES = 400_000
 """The size of one answer; servers take more than twice as much."""
+MOST_FLOWS = 1_000
+"""Flows in one question; more are left out of the answer, to be asked for again."""
 MOST_WAITING = 1_000
 """Questions that wait; more are left to be asked again."""
 _BEYOND = 2**63
@@ -62,8 +64,8 @@ class ReadersQuestions:
             except (ValueError, RecursionError):
                 continue
             if reply.startswith(_INBOX) and isinstance(flows, list) and not self._questions.full():
-                names_of = [flow for flow in flows if isinstance(flow, str)]
-                self._questions.put_nowait((reply, names_of))
+                names = [flow for flow in flows[:MOST_FLOWS] if isinstance(flow, str)]
+                self._questions.put_nowait((reply, names))
 
     async def _answer(self) -> None:
         while True:
