@@ -34,8 +34,8 @@ Places = dict[str, dict[str, StreamPlace]]
 def stream_places(
     system: System, deliveries: Mapping[str, Delivery], brokers: Iterable[str]
 ) -> Places:
-    """Return the places of all mapped flows that are carried at these brokers; one query, which the database
-    aggregates: there may be millions of interests."""
+    """Return the places of all mapped flows that are carried at these brokers; one query, which the
+    database aggregates: there may be millions of interests."""
     places: Places = {broker: {} for broker in brokers}
     for flow, group, stream, broker in _wanted(system):
         if broker in places and flow in deliveries:
