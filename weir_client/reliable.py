@@ -30,9 +30,9 @@ from nats import errors
 from nats.aio.client import Client
 
 from weir_client import subjects
-from weir_client.following import KEPT, NEWEST, Following, Lost, unsettled
 from weir_client.frames import Place
 from weir_client.keeping import Courses, Signal, courses_from_bytes, signal_from_bytes
+from weir_client.kept_following import KEPT, NEWEST, Following, Lost, unsettled
 from weir_client.kept_reading import AGAIN_S, Item, StreamReading, ask, end
 from weir_client.subscriber import SUBSCRIBER_USER, _each
 

@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from weir_client.following import KEPT, Following, Lost
 from weir_client.frames import Place
 from weir_client.keeping import Course, Courses, Kind, Signal, Stay, is_there, moves_of
+from weir_client.kept_following import KEPT, Following, Lost
 
 FLOWS = ("f", "g", "h", "i")
 PLACES = (Place(0, 0), Place(0, 1), Place(1, 2))

@@ -9,7 +9,6 @@ import pytest
 
 from tests.suites import effort
 from tests.weir_client.kept_world import FLOWS, PLACES, World
-from weir_client.following import NEWEST, Following, Lost, Wanted
 from weir_client.frames import Place
 from weir_client.keeping import (
     Course,
@@ -22,6 +21,7 @@ from weir_client.keeping import (
     signal_from_bytes,
     signal_to_bytes,
 )
+from weir_client.kept_following import NEWEST, Following, Lost, Wanted
 
 A, B, C = PLACES
 
