@@ -111,7 +111,15 @@ class Enforcer:
             problems, {**self._classes, **document.classes}, {*self._places, *document.places}
         )
         self._classes, self._places = document.classes, frozenset(document.places)
-        self._driver.map_flows(document.places)
+        self._driver.map_flows(
+            document.places,
+            {
+                flow: spec.keep_s
+                for flow in document.places
+                if (spec := document.flows.get(flow)) is not None
+                and spec.delivery is Delivery.RELIABLE
+            },
+        )
         server = self._driver.server
         anew = server not in ("", self._made)
         channels = {} if anew else self._channels

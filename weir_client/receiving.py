@@ -200,10 +200,14 @@ class FlowReceiver:
     ) -> _Track | None:
         """Begin with a life of which the first sign comes after one of the next life."""
         ends_at = newest.began_at + self._wait_s
-        if now >= ends_at or frame.life <= self._over.get(frame.sender, -1):
+        over = self._over.get(frame.sender, -1)
+        if now >= ends_at or frame.life <= over:
             return None
         track = self._begin(place, frame, now, received)
         track.ends_at = ends_at
+        before = [each.life for each in self._ending if each.sender == frame.sender]
+        if over >= 0 or min(before, default=frame.life) < frame.life:
+            track.next = 1  # as above: this receiver was there before the life began
         self._ending.append(track)
         return track
 

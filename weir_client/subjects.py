@@ -13,6 +13,10 @@
 | `weir.placed` | the agent | where flows are from now on, as JSON |
 | `weir.carry` | receivers | a request: which groups are sent by multicast? |
 | `weir.carried` | the agent | the same as the answer, when it changes (`weir_client.multicast`) |
+| `weir.kept.G.S.F.O` | the agent | messages of flow F and origin O, kept in `WEIR_ON_G_S` |
+| `weir.kept.G.S.F.!` | the agent | the flow's signals in that stream (`keeping.py`) |
+| `weir.course` | readers | a request: on which kept streams were these reliable flows? |
+| `weir.reader.R` | reader R | what it reads and how far, kept in `WEIR_READERS` |
 
 Frames of groups that are sent by multicast are not published while all receivers hear multicast.
 
@@ -38,6 +42,14 @@ CARRY = "weir.carry"
 CARRIED = "weir.carried"
 PUBLISHER_INBOX = "_INBOX"
 """The prefix of publishers' inboxes."""
+KEPT = "weir.kept"
+COURSE = "weir.course"
+READER = "weir.reader"
+READERS_STREAM = "WEIR_READERS"
+SIGNAL = "!"
+"""The token that a flow's signals have in place of an origin."""
+LANES = "ab"
+"""A reader has one of two consumers in a stream: the next one is there before the last one ends."""
 INBOX = "_INBOX_weir_subscriber"
 """The prefix of the inboxes to which the agent answers subscribers."""
 
@@ -93,6 +105,26 @@ def flow_of(subject: str) -> str:
 def reply_subject(flow: str) -> str:
     """Return where receivers reply to senders of a flow."""
     return f"{HEARD}.{token(flow)}"
+
+
+def kept_stream(place: Place) -> str:
+    """Return the JetStream stream that keeps the reliable flows of a place."""
+    return f"WEIR_ON_{place.group}_{place.stream}"
+
+
+def kept_subject(place: Place) -> str:
+    """Return how the subjects of all messages in a kept stream begin."""
+    return f"{KEPT}.{place.group}.{place.stream}"
+
+
+def consumer_of(reader: str, lane: str) -> str:
+    """Return the name of a reader's consumer in each stream that it reads."""
+    return f"reader-{token(reader)}-{lane}"
+
+
+def reader_subject(reader: str) -> str:
+    """Return where a reader keeps what it reads and how far."""
+    return f"{READER}.{token(reader)}"
 
 
 def _is_number(text: str) -> bool:

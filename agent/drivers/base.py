@@ -469,10 +469,13 @@ class Driver(Protocol):
         """
         ...
 
-    def map_flows(self, places: Mapping[str, StreamPlace]) -> None:
-        """Send subscribers the best-effort messages that are published to the deliveries of these
-        flows, and of no others, on these streams from now on. A flow whose stream is another than
-        before is handed over."""
+    def map_flows(
+        self, places: Mapping[str, StreamPlace], reliable: Mapping[str, int] | None = None
+    ) -> None:
+        """Send subscribers the messages that are published to the deliveries of these flows, and of
+        no others, on these streams from now on. A flow whose stream is another than before is
+        handed over. `reliable` names the reliable ones among them, and for how many seconds a
+        stream keeps their messages; which streams those are on survives this agent."""
         ...
 
     def hand_overs(self) -> Mapping[str, HandOver] | None:

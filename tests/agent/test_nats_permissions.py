@@ -41,6 +41,8 @@ STREAMS = {
     "WEIR_TO_n2": "weir.to.n2.*.*",
     "WEIR_IN_trades": "weir.in.kept",
     "WEIR_INTEREST": "weir.interest.*",
+    "WEIR_ON_1_2": "weir.kept.1.2.*.*",
+    "WEIR_READERS": "weir.reader.*",
 }
 SPOKEN = (
     "weir.msg.trades",
@@ -63,6 +65,9 @@ SPOKEN = (
     "weir.placed",
     "weir.carry",
     "weir.carried",
+    "weir.course",
+    "weir.reader.other",
+    "weir.kept.1.2.trades.b1-1",
     "_INBOX.somebody.1",
     "_INBOX_weir_subscriber.somebody.1",
     "_INBOX_gold.somebody.1",
@@ -152,7 +157,13 @@ MAY_SAY = {
     "publisher": {"weir.in.trades", "weir.in.kept", "weir.where.trades"},
     "publisher that is not in the list of trades": {"weir.in.kept", "weir.where.trades"},
     "consumer": set[str](),
-    "subscriber": {"weir.heard.trades", "weir.want", "weir.place", "weir.carry"},
+    "subscriber": {
+        "weir.heard.trades",
+        "weir.want",
+        "weir.place",
+        "weir.carry",
+        "weir.course",
+    },
     "link": {"weir.ask.n1", "weir.interest.n1"},
     "stranger": {
         *(subject for subject in SPOKEN if not subject.startswith("weir.")),

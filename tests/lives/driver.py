@@ -387,7 +387,9 @@ class ModelDriver:
     async def assign(self, publishers: Mapping[str, Publishers]) -> frozenset[str]:
         return frozenset()  # nobody who publishes has a name or a connection
 
-    def map_flows(self, places: Mapping[str, StreamPlace]) -> None:
+    def map_flows(
+        self, places: Mapping[str, StreamPlace], reliable: Mapping[str, int] | None = None
+    ) -> None:
         """Do nothing: nobody subscribes to streams here."""
 
     def hand_overs(self) -> Mapping[str, HandOver] | None:

@@ -159,8 +159,10 @@ def check_life(
     is_later = any((sender, life) in world.sent for life in range(began))
     heard_before = any(who == sender and life < began for who, life, _ in heard.arrived)
     if lossless and heard.is_early:
-        # A life may begin on a stream that nobody listens to yet; what it sent there is missed.
-        missed = set(range(1, min(arrived))) if is_later and arrived else set()
+        # A life may begin on a stream that nobody listens to yet; what it sent there is missed, and
+        # a signal on the next stream may say so although no message of it has come.
+        beginning = range(1, min(arrived)) if arrived else sent
+        missed = set(beginning) if is_later else set()
         assert set(lost) <= missed, "lost"
         assert set(numbers) == arrived, "dropped"
         if heard_before and timely and known:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import ssl
 import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -33,6 +34,7 @@ from agent.drivers.nats import jetstream, names, neighbours, streams, whereabout
 from agent.drivers.nats.carry_over import Carrier
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.core import CoreReader, CoreWriter
+from agent.drivers.nats.kept_streams import KeptStreams
 from agent.drivers.nats.link import Link
 from agent.drivers.nats.link_access import LinkKey
 from agent.drivers.nats.mapped_streams import MappedStreams
@@ -45,6 +47,7 @@ from agent.drivers.nats.set_aside import SetAside
 from agent.drivers.nats.stats import INGRESS_FULL, TOO_LARGE, UNREADABLE, Losses, read_stats
 from agent.drivers.nats.stream_reader import Settler, Stored, StreamReader
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
+from agent.drivers.nats.stream_writer import SetAside as SettingAside
 from agent.drivers.nats.streams import Lives
 from agent.memory import Memory
 from agent.tasks import Watched, end, until_one_ends
@@ -59,6 +62,8 @@ from weir.coordination.wire import (
     reliable_flow_too_long,
     token,
 )
+
+log = logging.getLogger(__name__)
 
 INGRESS_WAITING = 2_000
 """Best-effort messages that may wait before a gate; more are shed."""
@@ -112,6 +117,15 @@ class NatsDriver:
         self._clock = ServerClock()
         self._changing = asyncio.Lock()
         """This lock is held while a stream's settings are read and written back."""
+        self._kept = KeptStreams(
+            self._own,
+            # The writer to the delivery sets aside what no stream takes.
+            writer=lambda stream: self._writer(stream, set_aside=_leave_out),
+            owned=self._owned,
+            changing=self._changing,
+            allowed=self._server.check_ours,
+        )
+        self._mapped.kept_places = self._kept.places
         self._carrier = Carrier(self._own, self._writer, self._changing, self._keep_unreadable)
 
     # --- life
@@ -150,6 +164,8 @@ class NatsDriver:
                 whereabouts.answer(self._own, self._where), "questions of publishers"
             )
         self._mapped.start()
+        if self._jetstream:
+            self._kept.start()
         return BrokerFacts(
             name=str(info.get("server_name", "")),
             version=str(info.get("version", "")),
@@ -171,7 +187,7 @@ class NatsDriver:
         async def superseded() -> None:
             raise await self._server.guard.fenced()
 
-        await until_one_ends(superseded(), self._tasks.fault())
+        await until_one_ends(superseded(), self._tasks.fault(), self._kept.tasks.fault())
         raise AssertionError("neither of the two returns")
 
     async def close(self) -> None:
@@ -179,6 +195,7 @@ class NatsDriver:
             await end(self._whereabouts)
             self._whereabouts = None
         await self._mapped.close()
+        await self._kept.close()
         for neighbour in tuple(self._links):
             await self._links.pop(neighbour).close()
         for reader in self._ingress.values():
@@ -354,7 +371,7 @@ class NatsDriver:
                 prefix = names.DELIVERY
         writer = self._writer(stream)
         subject = self._subject
-        await writer.append(
+        appending = writer.append(
             [
                 Outgoing(subject(prefix, m), m.position, m.headers, m.payload)
                 if not m.mark
@@ -362,6 +379,10 @@ class NatsDriver:
                 for m in messages
             ]
         )
+        if channel.place is Place.DELIVERY:
+            await asyncio.gather(appending, self._kept.append(channel.flow, messages, subject))
+        else:
+            await appending
 
     async def _mark_ingress(self, channel: Channel, marks: Sequence[Message]) -> None:
         """Append marks to an ingress; nothing else may be appended there by an agent."""
@@ -375,13 +396,13 @@ class NatsDriver:
             else:
                 await jetstream.append(connection, subject, mark.payload)
 
-    def _writer(self, stream: str) -> StreamWriter:
+    def _writer(self, stream: str, set_aside: SettingAside | None = None) -> StreamWriter:
         writer = self._writers.get(stream)
         if writer is None:
             writer = self._writers[stream] = StreamWriter(
                 self._own,
                 stream,
-                set_aside=self._set_aside_message,
+                set_aside=set_aside or self._set_aside_message,
                 allowed=self._server.check_ours,
                 owned=self._owned,
             )
@@ -568,11 +589,18 @@ class NatsDriver:
             )
         return frozenset()
 
-    def map_flows(self, places: Mapping[str, StreamPlace]) -> None:
-        self._mapped.map_to(places)
+    def map_flows(
+        self, places: Mapping[str, StreamPlace], reliable: Mapping[str, int] | None = None
+    ) -> None:
+        kept = reliable or {}
+        self._mapped.map_to({flow: at for flow, at in places.items() if flow not in kept})
+        if self._jetstream:
+            reliable_places = {flow: at for flow, at in places.items() if flow in kept}
+            self._kept.map_to(reliable_places, max(kept.values(), default=0))
 
     def hand_overs(self) -> Mapping[str, HandOver] | None:
-        return self._mapped.observed()
+        passing = self._mapped.observed()
+        return None if passing is None else {**passing, **self._kept.observed()}
 
     def _where(self, flow: str, name: str) -> dict[str, str | bool]:
         """Return where a publisher of a flow belongs."""
@@ -598,7 +626,13 @@ class NatsDriver:
             streams=self._jetstream,
         )
         stuck = tuple(writer.stuck for writer in self._writers.values() if writer.stuck)
-        return replace(stats, problems=stats.problems + stuck + self._mapped.problems)
+        late = (self._kept.problem,) if self._kept.problem else ()
+        problems = stats.problems + stuck + late + self._mapped.problems
+        return replace(stats, problems=problems)
+
+
+async def _leave_out(connection: Connection, message: Outgoing, why: str) -> None:
+    log.debug("%s is left out of its stream: %s", message.subject, why)
 
 
 def _with_user(url: str, user: str, password: str) -> str:

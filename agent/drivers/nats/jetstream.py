@@ -187,6 +187,24 @@ async def count_of(connection: Connection, name: str, subject: str) -> int:
     return sum(int(number) for number in (answer["state"].get("subjects") or {}).values())
 
 
+async def subjects_of(connection: Connection, name: str, subject: str) -> list[str]:
+    """Return the subjects that a stream holds messages of, of those that match `subject`; none
+    where there is no such stream."""
+    subjects: list[str] = []
+    while True:
+        body = {"subjects_filter": subject, "offset": len(subjects)}
+        try:
+            answer = await call(connection, f"STREAM.INFO.{name}", body)
+        except JetStreamError as error:
+            if error.code == NO_SUCH_STREAM:
+                return []
+            raise
+        page = list(answer["state"].get("subjects") or {})
+        subjects += page
+        if not page or len(subjects) >= int(answer.get("total", 0)):
+            return subjects
+
+
 async def contents(connection: Connection) -> dict[str, tuple[int, Room]]:
     """Return the number of messages in every stream, and its room."""
     streams: dict[str, tuple[int, Room]] = {}

@@ -76,17 +76,44 @@ def publisher_record(user: str) -> str | None:
     return record if kind == PUBLISHER_USER else None
 
 
-SUBSCRIBER = Permissions(
-    publish=(f"{subjects.HEARD}.*", subjects.WANT, subjects.PLACE, subjects.CARRY),
-    subscribe=(
-        f"{subjects.ON}.>",
-        subjects.PLACED,
-        subjects.CARRIED,
-        subjects.WHO,
-        f"{subjects.INBOX}.>",
-    ),
-)
-"""A subscriber may listen to all streams, reply to the flows' senders, and say what it wants."""
+def subscriber_permissions(name: str) -> Permissions:
+    """Return the rights of the subscriber whose connection has this name: to listen to all streams,
+    reply to the flows' senders, and say what it wants; and to read the streams that are kept, with
+    consumers of its name.
+
+    A part of a token is no wildcard, so the rights name every stream. What opens only kept ones is
+    the filter in the subject of a consumer's creation, which has to be the consumer's: no other
+    stream holds such messages. All else is about consumers that only so could be made.
+    """
+    publish = [
+        f"{subjects.HEARD}.*",
+        subjects.WANT,
+        subjects.PLACE,
+        subjects.CARRY,
+        subjects.COURSE,
+    ]
+    if name:
+        own = subjects.reader_subject(name)
+        publish += [own, f"$JS.API.DIRECT.GET.{subjects.READERS_STREAM}.{own}"]
+        for lane in subjects.LANES:
+            consumer = subjects.consumer_of(name, lane)
+            publish += [
+                f"$JS.API.CONSUMER.CREATE.*.{consumer}.{subjects.KEPT}.>",
+                f"$JS.API.CONSUMER.INFO.*.{consumer}",
+                f"$JS.API.CONSUMER.DELETE.*.{consumer}",
+                f"$JS.API.CONSUMER.MSG.NEXT.*.{consumer}",
+                f"$JS.ACK.*.{consumer}.>",
+            ]
+    return Permissions(
+        publish=tuple(publish),
+        subscribe=(
+            f"{subjects.ON}.>",
+            subjects.PLACED,
+            subjects.CARRIED,
+            subjects.WHO,
+            f"{subjects.INBOX}.>",
+        ),
+    )
 
 
 def consumer_permissions(name: str, flow: str) -> Permissions:
@@ -220,7 +247,8 @@ class LoginDecider:
             rights = publisher_permissions(denied)
             return self._admit(request, publisher_user(record), rights, now)
         if not is_class:
-            return self._admit(request, subscriber_user(request.name), SUBSCRIBER, now)
+            rights = subscriber_permissions(request.name)
+            return self._admit(request, subscriber_user(request.name), rights, now)
         return self._consumer(request, name, now)
 
     def _admit(

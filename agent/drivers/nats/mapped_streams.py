@@ -13,7 +13,7 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from agent.drivers.base import DriverError, Message, Retryable
 from agent.drivers.nats import wire
@@ -72,6 +72,8 @@ class MappedStreams:
         does not know yet that there is multicast."""
         self._strangers: frozenset[str] = frozenset()
         """Receivers that had no connection at the last `compare_receivers`."""
+        self.kept_places: Callable[[Collection[str]], Places] = lambda _: {}
+        """Returns where those of the flows are that are kept on streams; see `kept_streams`."""
         self._flows = MappedFlows(
             broker,
             transmit=self._transmit,
@@ -250,7 +252,7 @@ class MappedStreams:
             if not reply.startswith(_INBOX) or not isinstance(flows, list):
                 continue
             names = [flow for flow in flows if isinstance(flow, str)]
-            places = self._flows.places(names)
+            places = {**self._flows.places(names), **self.kept_places(names)}
             # One answer: what has no room in it, and what is on no stream, is asked for again.
             pieces = _in_pieces({flow: where for flow, where in places.items() if where})
             self._publish(wire.publication(reply, next(pieces, b"{}")))

@@ -13,10 +13,12 @@
 | interest of broker A | | `weir.interest.A` | `WEIR_INTEREST`, one message per subject |
 | who acts for the broker | | `weir.fence` | `WEIR_FENCE`, one message |
 | nothing: of flow F, which comes in here no more | | `weir.closed.F` | `WEIR_IN_F` |
+| on which streams flow F was | | `weir.courses.F` | `WEIR_COURSES`, one message per subject |
 | what could not be carried, of flow F | | `weir.dead.F` | `WEIR_DEAD` |
 
 Answers come to inboxes: an agent's at its own broker to `_WEIR.agent`, a neighbour's agent's to
-`_WEIR.link.A`, those of consumers of class C to `_INBOX_C`, publishers' to `_INBOX`.
+`_WEIR.link.A`, those of consumers of class C to `_INBOX_C`, publishers' to `_INBOX`. What
+subscribers of streams use is listed in `weir_client.subjects`.
 
 Names may hold any character, tokens not. Reliable messages have one token more, so that the last
 message of an origin O can be asked for: the ingress broker and the life of its ingress stream.
@@ -41,10 +43,12 @@ INTEREST = "weir.interest"
 INQUIRIES = "weir.ask"
 FENCE = "weir.fence"
 DEAD = "weir.dead"
+COURSES = "weir.courses"
 
 INTEREST_STREAM = "WEIR_INTEREST"
 FENCE_STREAM = "WEIR_FENCE"
 DEAD_STREAM = "WEIR_DEAD"
+COURSES_STREAM = "WEIR_COURSES"
 
 AGENT_INBOX = "_WEIR.agent"
 
@@ -104,6 +108,11 @@ def inquiry_subject(asker: str) -> str:
 def dead_subject(flow: str) -> str:
     """Return where messages of a flow are set aside that cannot be carried."""
     return f"{DEAD}.{token(flow) or MARK}"
+
+
+def course_subject(flow: str) -> str:
+    """Return where it is recorded on which streams a reliable flow was and is."""
+    return f"{COURSES}.{token(flow)}"
 
 
 def ingress_stream(flow: str) -> str:

@@ -63,6 +63,9 @@ class Outgoing(NamedTuple):
     header: bytes
     """The header lines without the first and without the closing empty one."""
     payload: bytes
+    is_memory: bool = False
+    """Whether it only says that messages of its subject up to its position are known: it is
+    appended whenever asked, and what is not above its position is left out from then on."""
 
 
 SetAside = Callable[[Connection, Outgoing, str], Awaitable[None]]
@@ -78,7 +81,7 @@ class _Job:
         self.done = done
         self.subjects = {message.subject for message in messages if message.position}
         self.largest = max(
-            (len(header) + len(payload) for _, _, header, payload in messages), default=0
+            (len(header) + len(payload) for _, _, header, payload, _ in messages), default=0
         )
         self.aside: set[Outgoing] = set()
         """The messages that were set aside."""
@@ -271,9 +274,10 @@ class StreamWriter:
             before = len(news)
             for message in job.messages if not job.aside else job.fitting():
                 if message.position:
-                    if message.position <= high[message.subject]:
+                    known = high[message.subject]
+                    if message.position <= known and not message.is_memory:
                         continue
-                    high[message.subject] = message.position
+                    high[message.subject] = max(known, message.position)
                 news.append(message)
             self.duplicates += len(job.messages) - (len(news) - before)
         if not news:
@@ -313,13 +317,13 @@ class StreamWriter:
     def _encoded(self, messages: list[Outgoing], inbox: bytes) -> bytes:
         start = b"NATS/1.0\r\n%b: %d\r\n" % (EXPECTED, self._last)
         if len(messages) == 1:
-            subject, _, lines, payload = messages[0]
+            subject, _, lines, payload, _ = messages[0]
             header = start + lines + b"\r\n"
             return wire.publication(subject, payload, reply=inbox, header=header)
         self._number += 1
         batch = b"Nats-Batch-Id: %x-%d\r\nNats-Batch-Sequence: " % (id(self), self._number)
         parts: list[bytes] = []
-        for number, (subject, _, lines, payload) in enumerate(messages, 1):
+        for number, (subject, _, lines, payload, _) in enumerate(messages, 1):
             header = b"%b%b%d\r\n%b\r\n" % (start, batch, number, lines)
             start = b"NATS/1.0\r\n"
             if number == len(messages):

@@ -7,6 +7,9 @@
 | `WEIR_MSG_F` | what consumers read | forgets what is older than the system says |
 | `WEIR_INTEREST` | the last word of each neighbour | one message per neighbour |
 | `WEIR_FENCE` | who acts for the broker (`fence.py`) | one message |
+| `WEIR_ON_G_S` | what subscribers of a stream read | forgets as `WEIR_MSG_F` does |
+| `WEIR_COURSES` | on which of those each flow was and is | one message per flow |
+| `WEIR_READERS` | what readers of those read, and how far | one message per reader |
 | `WEIR_DEAD` | what cannot be carried (`set_aside.py`) | forgets the oldest |
 
 A refusal is backpressure: a full outbox stops the pump, a full ingress stream the publisher.
@@ -33,11 +36,16 @@ from agent.drivers.nats.stream_reader import Read, Stored
 from agent.drivers.nats.stream_writer import ADDED_BYTES, POSITION
 from agent.drivers.nats.system_account import nanoseconds
 from weir.coordination.wire import token
+from weir_client import subjects
+from weir_client.frames import Place
 
 PUBLISHER_ID = b"Nats-Msg-Id"
 WEIR_ID = b"Weir-Id"
 INGRESS_MESSAGES = 100_000
 OUTBOX_MESSAGES = 200_000
+READERS = 100_000
+"""The readers of kept streams that a broker remembers; the one that moved least lately is
+forgotten first."""
 IDENTITY_BYTES = 256
 """The size of the lines that Weir adds at the ingress, without the names of flow and broker in
 them."""
@@ -99,6 +107,42 @@ def delivery_config(flow: str, keep_s: int) -> dict[str, Any]:
         "subjects": [f"{names.delivery_subject(flow)}.*"],
         "max_age": keep_s * jetstream.NANOSECONDS,
         "allow_atomic": True,
+        "duplicate_window": jetstream.NANOSECONDS,
+    }
+
+
+def kept_config(place: Place, keep_s: int, now: float) -> dict[str, Any]:
+    """Return the configuration of the stream of all reliable flows of a place. Like an outbox it
+    begins with the microsecond it is made in: readers remember its numbers."""
+    return {
+        "first_seq": jetstream.first_number(now),
+        "name": subjects.kept_stream(place),
+        "subjects": [f"{subjects.kept_subject(place)}.*.*"],
+        "max_age": keep_s * jetstream.NANOSECONDS,
+        "allow_atomic": True,
+        "duplicate_window": jetstream.NANOSECONDS,
+    }
+
+
+def courses_config() -> dict[str, Any]:
+    """Return the configuration of the stream of flows' courses."""
+    return {
+        "name": names.COURSES_STREAM,
+        "subjects": [f"{names.COURSES}.*"],
+        "max_msgs_per_subject": 1,
+        "duplicate_window": jetstream.NANOSECONDS,
+    }
+
+
+def readers_config() -> dict[str, Any]:
+    """Return the configuration of the stream where readers keep how far they are. Reading a kept
+    stream needs nothing of it: it only says where to go on."""
+    return {
+        "name": subjects.READERS_STREAM,
+        "subjects": [f"{subjects.READER}.*"],
+        "max_msgs_per_subject": 1,
+        "max_msgs": READERS,
+        "discard": "old",
         "duplicate_window": jetstream.NANOSECONDS,
     }
 

@@ -292,7 +292,9 @@ class SimulatedDriver:
         self._own().publishers = dict(publishers)
         return frozenset()  # simulated publishers have no names and no connections
 
-    def map_flows(self, places: Mapping[str, StreamPlace]) -> None:
+    def map_flows(
+        self, places: Mapping[str, StreamPlace], reliable: Mapping[str, int] | None = None
+    ) -> None:
         """Do nothing: a simulated broker has consumers, and no subscribers of streams."""
 
     def hand_overs(self) -> Mapping[str, HandOver] | None:

@@ -1,9 +1,9 @@
 """Place flows on streams at brokers, as the map in force has them, and find out who has to follow
 a move of the map.
 
-A broker sends a flow on its stream where the flow is in a stream with a group, carried as best
-effort, and wanted by a subscriber that the model has there. Who names no broker is sent nothing:
-every broker would have to draw its flows for it.
+A broker sends a flow on its stream where the flow is in a stream with a group, carried, and wanted
+by a subscriber that the model has there: as best effort on a subject, a reliable one on a stream of
+JetStream. Who names no broker is sent nothing: every broker would have to draw its flows for it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,11 +34,11 @@ Places = dict[str, dict[str, StreamPlace]]
 def stream_places(
     system: System, deliveries: Mapping[str, Delivery], brokers: Iterable[str]
 ) -> Places:
-    """Return the places of all mapped flows at these brokers; one query, which the database
-    aggregates: there may be millions of interests."""
+    """Return the places of all mapped flows that are carried at these brokers; one query, which the
+    database aggregates: there may be millions of interests."""
     places: Places = {broker: {} for broker in brokers}
     for flow, group, stream, broker in _wanted(system):
-        if broker in places and deliveries.get(flow) is Delivery.BEST_EFFORT:
+        if broker in places and flow in deliveries:
             places[broker][flow] = StreamPlace(group=group, stream=stream)
     return {broker: flows for broker, flows in places.items() if flows}
 
@@ -116,14 +116,14 @@ class Followers:
         return sorted(f for f in at if stream in (after[f][0], self._before[f][0]))
 
     def _sent(self, flows: Iterable[str]) -> list[str]:
-        """Return which of the flows are carried as best effort."""
+        """Return which of the flows are carried."""
         keys = {target_key({"flow": flow}): flow for flow in flows}
         if not keys:
             return []
         rows = Setting.objects.filter(
             system=self.system, kind="carry_flow", target_key__in=keys
         ).values_list("target_key", "desired__delivery")
-        return [keys[key] for key, how in rows if how == Delivery.BEST_EFFORT]
+        return [keys[key] for key, delivery in rows if delivery is not None]
 
     def _audiences(self, flows: list[str]) -> dict[str, list[str]]:
         """Return, by flow, the brokers that place it; flows that nobody wants are absent."""

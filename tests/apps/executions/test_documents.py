@@ -308,12 +308,18 @@ class TestPlaces:
         at_b = {"gold": self.GOLD, "silver": self.SILVER, "tin": self.TIN}
         assert self.places(exchange) == {"a": {}, "b": at_b, "c": {}}
 
-    @pytest.mark.parametrize("value", [None, {"delivery": "reliable", "broker": "a"}])
-    def test_are_of_flows_that_are_carried_as_best_effort(self, exchange, agents, value):
+    def test_are_of_flows_that_are_carried(self, exchange, agents):
         carried = Setting.objects.filter(kind="carry_flow", target__flow="gold")
-        carried.update(desired=value, in_force=value)
+        carried.update(desired=None, in_force=None)
         assert self.places(exchange)["a"] == {}
         assert "gold" not in self.places(exchange)["b"]
+
+    def test_are_the_same_of_reliable_flows(self, exchange, agents):
+        before = self.places(exchange)
+        reliable = {"delivery": "reliable", "broker": "a"}
+        carried = Setting.objects.filter(kind="carry_flow", target__flow="gold")
+        carried.update(desired=reliable, in_force=reliable)
+        assert self.places(exchange) == before
 
     @pytest.mark.parametrize(
         ("what", "name", "values", "concerned"),

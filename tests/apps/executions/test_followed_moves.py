@@ -90,6 +90,13 @@ def shown(api: Any, execution: Execution) -> list[dict[str, Any]]:
     return [action for step in body["steps"] for action in step["actions"]]
 
 
+def make_reliable(*flows: str) -> None:
+    """Have these flows carried as reliable ones."""
+    value = {"delivery": "reliable", "broker": ""}
+    rows = Setting.objects.filter(kind="carry_flow", target__flow__in=flows)
+    assert rows.update(desired=value, in_force=value) == len(flows)
+
+
 def edit(exchange: Exchange, flow: str, stream: str | None) -> None:
     topic = Topic.objects.get(system=exchange.system, name=flow)
     entity_update(
@@ -113,6 +120,16 @@ class TestWaiting:
         assert (fresh(execution).state, row(execution).state) == ("succeeded", "done")
         assert [a["waiting_for"] for a in shown(api, execution)] == [[]]
         assert row(execution).detail == ""
+
+    def test_reliable_flows_are_waited_for_as_well(self, exchange, agents):
+        make_reliable("gold")
+        execution = start(exchange.system, [move(*GOLD)])
+        assert row(execution).interests == {"a": ["gold"], "b": ["gold"]}
+        agents["a"].follow()
+        agents["b"].follow(gold=handed(PREPARING))
+        assert fresh(execution).state == "running"
+        agents["b"].follow(gold=handed(DONE))
+        assert fresh(execution).state == "succeeded"
 
     def test_the_next_step_begins_only_then(self, exchange, agents):
         execution = start(exchange.system, [move(*GOLD)], [move("silver", "s-1", "s-2")])
@@ -234,13 +251,6 @@ class TestNobodyIsAwaited:
         for agent in agents.values():
             agent.follow()
         self.done_at_once(exchange, [move("gold", "s-3", None), move_stream("s-3", None, "g-1")])
-
-    def test_of_a_reliable_flow(self, exchange, agents):
-        Setting.objects.filter(kind="carry_flow", target__flow="gold").update(
-            desired={"delivery": "reliable", "broker": ""},
-            in_force={"delivery": "reliable", "broker": ""},
-        )
-        self.done_at_once(exchange, [move(*GOLD)])
 
     def test_of_a_flow_that_is_not_carried(self, exchange, agents):
         Setting.objects.filter(kind="carry_flow", target__flow="gold").delete()
@@ -392,6 +402,7 @@ class TestTakenBack:
 def test_exactly_those_whose_places_change_have_to_follow(exchange, agents, seed):
     """The documents themselves say whom a step of moves concerns."""
     chance = random.Random(seed)
+    make_reliable(*chance.sample(["gold", "silver", "tin", "lead"], chance.randint(0, 4)))
     for _ in range(3):
         before = places(exchange)
         actions = []

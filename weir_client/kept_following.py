@@ -1,0 +1,272 @@
+"""Follow reliable flows from kept stream to kept stream: what to read, and in which order.
+
+Nothing here knows a network. A reader reads each of its streams in the order of the numbers there,
+and hands out what is wanted. For each wanted flow it knows on which stream it reads it, by which
+move that came, and up to which number it has it there. Two rules keep the order of every flow:
+
+- *Last* of a flow on its stream sends the flow on to the stream that it names, from First's number
+  there: that stream is opened there. If it is open and has been read further, for other flows, it
+  is read again from there, and what those others have already is left out.
+- *First* of a move that the reader has not come to stops its stream until it has: until Last was
+  read where the flow is.
+
+**Streams that wait for each other.** Each hand-over writes First, then Last, and at one broker no
+two of different ways overlap. A stream that waits is at First of a hand-over H, and what it waits
+for is Last of H, or of an earlier one, on another stream. If that one waits, too, then before that
+Last, at First of a hand-over H'. H' is not H, which writes no First on the stream that is left. It
+began before that Last was written, and they do not overlap: H' is earlier than H. So whoever waits
+is later than whom it waits for, and the earliest one waits for nobody.
+
+A Last that retention has removed never comes. The agent knows the course of each flow, so
+`compare` goes on from the next stay that is left, once the stream was read to where Last was. Where
+something is missing in a stream, what comes of its flows behind that waits for the agent's word:
+they may have left and come back in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from weir_client.frames import Place
+from weir_client.keeping import Course, Courses, Kind, Signal, Stay, moves_of
+
+NEWEST = "newest"
+KEPT = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Numbers of a kept stream that were removed before this reader had read them. Messages of
+    these flows may have been among them."""
+
+    place: Place
+    first: int
+    last: int | None
+    """None: it is not known any more."""
+    flows: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Wanted:
+    """Where a flow is read."""
+
+    place: Place | None
+    """None: it is on no stream."""
+    move: int
+    after: int
+    """The reader has, or does not want, what the stream holds of it up to this number."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """How far a stream was read."""
+
+    position: int
+    """Everything up to this number is done."""
+    generation: int
+    """It rises whenever reading begins anew."""
+    lane: int
+    """0 or 1: which of the reader's two consumers reads it."""
+
+
+@dataclass(slots=True)
+class Following:
+    """What one reader wants, and how far it is."""
+
+    flows: dict[str, Wanted] = field(default_factory=dict)
+    streams: dict[Place, Reading] = field(default_factory=dict)
+    doubtful: set[str] = field(default_factory=set)
+    """Flows whose Last may have been removed."""
+    torn: set[str] = field(default_factory=set)
+    """Those of which something may be missing before what comes next: it may be of a later stay on
+    the same stream, so it waits for the agent's word."""
+    generation: int = 0
+    is_changed: bool = False
+    """Whether something is to be kept that is not yet: all but positions."""
+
+    # --- what is wanted
+
+    def begin(self, flow: str, course: Course, courses: Courses, start: str) -> None:
+        """Want a flow, from the newest message or from all that is kept."""
+        self.flows[flow] = Wanted(None, moves_of(course), 0)
+        self.is_changed = True
+        for stay in course:
+            oldest, newest = courses.bounds[stay.place]
+            if stay.last is None if start == NEWEST else stay.last is None or stay.last >= oldest:
+                begin = max(stay.first, oldest if start == KEPT else newest + 1)
+                self._enter(flow, Stay(stay.move, stay.place, begin))
+                break
+
+    def end(self, flow: str) -> None:
+        """Want a flow no more."""
+        if self.flows.pop(flow, None) is not None:
+            self._make_sure(flow)
+            self._close_unneeded()
+            self.is_changed = True
+
+    # --- what is read
+
+    def holds(self, place: Place, number: int, flow: str, signal: Signal | None) -> bool:
+        """Return whether a stream has to wait at this message."""
+        wanted = self.flows.get(flow)
+        if signal is None:
+            return flow in self.torn and self.is_wanted(place, number, flow)
+        if wanted is None or signal.kind is not Kind.FIRST:
+            return False
+        if wanted.place is None and signal.other is None and signal.move == wanted.move + 1:
+            return False
+        return signal.move > wanted.move
+
+    def lost_before(self, place: Place, number: int) -> Lost | None:
+        """Return what is missing between what was read of a stream and this number."""
+        first = self.streams[place].position + 1
+        if number <= first:
+            return None
+        flows = [f for f, w in self.flows.items() if w.place == place and w.after < number - 1]
+        if flows:
+            self.doubtful.update(flows)
+            self.torn.update(flows)
+            self.is_changed = True
+        return Lost(place, first, number - 1, tuple(sorted(flows))) if flows else None
+
+    def is_wanted(self, place: Place, number: int, flow: str) -> bool:
+        """Return whether a message that is no signal is to be handed out."""
+        wanted = self.flows.get(flow)
+        return wanted is not None and wanted.place == place and number > wanted.after
+
+    def take_signal(self, place: Place, number: int, flow: str, signal: Signal) -> None:
+        """Take a signal that does not hold up its stream."""
+        wanted = self.flows.get(flow)
+        if wanted is None or signal.move <= wanted.move:
+            return
+        if signal.kind is Kind.FIRST:
+            self._enter(flow, Stay(signal.move, place, number))
+        elif wanted.place == place and signal.move == wanted.move + 1:
+            if signal.other is None:
+                self._rest(flow, signal.move)
+            else:
+                self._enter(flow, Stay(signal.move, signal.other, signal.number))
+
+    def finish(self, place: Place, number: int, flow: str, generation: int) -> None:
+        """Take note that everything up to this message is done. If reading has begun anew since it
+        was read, it alone is."""
+        reading, wanted = self.streams.get(place), self.flows.get(flow)
+        if reading is not None and reading.generation == generation:
+            reading.position = max(reading.position, number)
+        elif wanted is not None and wanted.place == place and wanted.after < number:
+            wanted.after = number
+            self.is_changed = True
+
+    def begin_anew(self, place: Place) -> None:
+        """Read a stream with another consumer, from where it was done."""
+        self._read_from(place, self.streams[place].position)
+
+    # --- what the agent knows
+
+    def compare(self, courses: Courses, received: Mapping[Place, int]) -> list[Lost]:
+        """Go on with flows whose Last was removed; `received`: the last number that has come of
+        each stream, done or not. Return what is lost with that."""
+        losses: list[Lost] = []
+        for flow in courses.flows.keys() & self.flows.keys():
+            course, wanted = courses.flows[flow], self.flows[flow]
+            if moves_of(course) <= wanted.move:
+                self._make_sure(flow)
+                continue
+            if wanted.place is not None:
+                reading = self.streams[wanted.place]
+                arrived = max(reading.position, received.get(wanted.place, 0))
+                last = next((s.last for s in course if s.move == wanted.move), None)
+                if last is None:
+                    # All of the stay was removed. What has come of it is read first.
+                    if arrived > reading.position and flow not in self.torn:
+                        continue
+                    losses.append(Lost(wanted.place, arrived + 1, None, (flow,)))
+                elif reading.position < last:
+                    first = courses.bounds[wanted.place][0]
+                    if first <= last or arrived > reading.position:
+                        self._make_sure(flow)
+                        continue
+                    losses.append(Lost(wanted.place, arrived + 1, last, (flow,)))
+            following = next((stay for stay in course if stay.move > wanted.move), None)
+            if following is None:
+                self._rest(flow, moves_of(course))
+            else:
+                self._enter(flow, following)
+        return losses
+
+    # --- what is kept over restarts
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that a later life needs, but for what its consumers know."""
+        return {
+            "generation": self.generation,
+            "torn": sorted(self.torn),
+            "flows": {f: [w.place, w.move, w.after] for f, w in self.flows.items()},
+            "streams": [
+                [*place, r.position, r.generation, r.lane] for place, r in self.streams.items()
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, state: Any) -> Following:
+        """Return what an earlier life has kept; everything is in doubt."""
+        flows = {
+            flow: Wanted(None if place is None else Place(*place), move, after)
+            for flow, (place, move, after) in state["flows"].items()
+        }
+        streams = {
+            Place(group, stream): Reading(position, generation, lane)
+            for group, stream, position, generation, lane in state["streams"]
+        }
+        return cls(flows, streams, set(flows), set(state["torn"]), state["generation"])
+
+    # --- helpers
+
+    def _enter(self, flow: str, stay: Stay) -> None:
+        """Read a flow on the stream of a stay, from its beginning."""
+        wanted = self.flows[flow]
+        reading = self.streams.get(stay.place)
+        if reading is None:
+            self._read_from(stay.place, stay.first - 1)
+        elif reading.position >= stay.first:
+            for name, other in self.flows.items():
+                if name != flow and other.place == stay.place:
+                    other.after = max(other.after, reading.position)
+            self._read_from(stay.place, stay.first - 1)
+        wanted.place, wanted.move, wanted.after = stay.place, stay.move, stay.first - 1
+        self._make_sure(flow)
+        self._close_unneeded()
+        self.is_changed = True
+
+    def _make_sure(self, flow: str) -> None:
+        self.doubtful.discard(flow)
+        if flow in self.torn:
+            self.torn.discard(flow)
+            self.is_changed = True
+
+    def _rest(self, flow: str, move: int) -> None:
+        wanted = self.flows[flow]
+        wanted.place, wanted.move, wanted.after = None, move, 0
+        self._make_sure(flow)
+        self._close_unneeded()
+        self.is_changed = True
+
+    def _read_from(self, place: Place, position: int) -> None:
+        reading = self.streams.get(place)
+        self.generation += 1
+        lane = 0 if reading is None else 1 - reading.lane
+        self.streams[place] = Reading(position, self.generation, lane)
+        self.is_changed = True
+
+    def _close_unneeded(self) -> None:
+        needed = {wanted.place for wanted in self.flows.values()}
+        for place in self.streams.keys() - needed:
+            del self.streams[place]
+
+
+def unsettled(following: Following, held: Iterable[str]) -> set[str]:
+    """Return the flows that the agent is to be asked about."""
+    resting = {flow for flow, wanted in following.flows.items() if wanted.place is None}
+    return following.doubtful | resting | set(held)
