@@ -43,6 +43,8 @@ class Options:
     broker_ca_file: Path | None
     multicast: MulticastOptions | None
     """None: streams are sent by NATS alone."""
+    reliable_streams: bool
+    """Whether reliable flows of the map are kept on streams."""
 
 
 SCHEMES = ("nats", "tls")
@@ -71,6 +73,8 @@ _HELP = {
     "multicast_interface": "IPv4 address of the interface to send them from (default: where the "
     "route goes)",
     "multicast_hops": "networks that a datagram may enter; 1: this one alone (default 1)",
+    "reliable_streams": "1: keep reliable flows of the map on streams, too, for subscribers that "
+    "are trusted; not yet for brokers that others depend on",
     "plain_http": "1: allow http:// to another machine, which sends the credential unencrypted",
 }
 
@@ -90,6 +94,9 @@ _FLEET_HELP = {
 }
 
 
+_SWITCHES = frozenset({"plain_http", "reliable_streams"})
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     _add(parser, _HELP)
@@ -104,7 +111,7 @@ def _add(parser: argparse.ArgumentParser, known: Mapping[str, str]) -> None:
     for name, text in known.items():
         flag = "--" + name.replace("_", "-")
         given = f"{text} [{PREFIX}{name.upper()}]"
-        if name == "plain_http":
+        if name in _SWITCHES:
             parser.add_argument(flag, action="store_const", const="1", help=given)
         else:
             parser.add_argument(flag, help=given)
@@ -186,6 +193,7 @@ def options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Op
         memory_limit_mib=given.whole("memory_limit_mib", str(DEFAULT_MIB), least=16),
         broker_ca_file=given.ca_file("broker_ca_file"),
         multicast=_multicast(given),
+        reliable_streams=given.get("reliable_streams") is not None,
     )
 
 

@@ -37,7 +37,9 @@ class Site:
         self.number = 0
 
     async def open(self) -> Site:
-        self.plane = await Plane("a", self.broker, secrets=self.broker.secrets).open()
+        self.plane = await Plane(
+            "a", self.broker, secrets=self.broker.secrets, reliable_streams=True
+        ).open()
         self.enforcer = Enforcer(driver=self.plane.driver, router=self.plane.router, busy=frozenset)
         return self
 

@@ -51,11 +51,18 @@ class Plane:
         secrets: BrokerSecrets | None = None,
         driver: type[TimedDriver] = TimedDriver,
         multicast: MulticastOptions | None = None,
+        reliable_streams: bool = False,
     ) -> None:
         """`tables`: what was saved; None: an agent that has lost its memory."""
         self.name = name
         self.server = server
-        self.driver = driver(url=server.url, broker=name, secrets=secrets, multicast=multicast)
+        self.driver = driver(
+            url=server.url,
+            broker=name,
+            secrets=secrets,
+            multicast=multicast,
+            reliable_streams=reliable_streams,
+        )
         self.saved = tables
         self.router = Router(self.driver, tables=tables, save=self.save, broker=name)
 

@@ -339,6 +339,7 @@ async def test_many_flows_move_at_once_and_their_places_are_answered(site: Site)
     await site.settle()
     spy = await nats.connect(
         site.broker.url,
+        name="spy",
         user=SUBSCRIBER_USER,
         password=site.broker.secrets.client_key,
         inbox_prefix=subjects.INBOX,

@@ -157,13 +157,7 @@ MAY_SAY = {
     "publisher": {"weir.in.trades", "weir.in.kept", "weir.where.trades"},
     "publisher that is not in the list of trades": {"weir.in.kept", "weir.where.trades"},
     "consumer": set[str](),
-    "subscriber": {
-        "weir.heard.trades",
-        "weir.want",
-        "weir.place",
-        "weir.carry",
-        "weir.course",
-    },
+    "subscriber": {"weir.heard.trades", "weir.want", "weir.place", "weir.carry"},
     "link": {"weir.ask.n1", "weir.interest.n1"},
     "stranger": {
         *(subject for subject in SPOKEN if not subject.startswith("weir.")),

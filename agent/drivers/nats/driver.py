@@ -82,19 +82,28 @@ class NatsDriver:
         memory: Memory | None = None,
         tls: ssl.SSLContext | None = None,
         multicast: MulticastOptions | None = None,
+        reliable_streams: bool = False,
     ) -> None:
         """Take `broker`, our name in documents. Without `secrets` the server asks nobody: it admits
         every client, and limits are refused as unsupported. `tls` verifies our broker and the
         neighbours' instead of the system's certificates. With `multicast` streams are sent to
-        multicast groups, too."""
+        multicast groups, too; with `reliable_streams` reliable flows of the map are kept on streams
+        for subscribers."""
         self._broker = broker
         self._memory = memory or Memory()
         self._tls = tls
         own = _with_user(url, AGENT_USER, secrets.agent_password) if secrets else url
         self._key = LinkKey(secrets.link_seed) if secrets is not None else None
         self._server = OwnServer(
-            url=url, own_url=own, broker=broker, secrets=secrets, lease_s=lease_s, tls=tls
+            url=url,
+            own_url=own,
+            broker=broker,
+            secrets=secrets,
+            lease_s=lease_s,
+            tls=tls,
+            reliable_streams=reliable_streams,
         )
+        self._keeps = reliable_streams
         self._own, self._admission = self._server.session, self._server.admission
         self._owned = jetstream.Owned()
         self._links: dict[str, Link] = {}
@@ -164,7 +173,7 @@ class NatsDriver:
                 whereabouts.answer(self._own, self._where), "questions of publishers"
             )
         self._mapped.start()
-        if self._jetstream:
+        if self._jetstream and self._keeps:
             self._kept.start()
         return BrokerFacts(
             name=str(info.get("server_name", "")),
@@ -379,7 +388,7 @@ class NatsDriver:
                 for m in messages
             ]
         )
-        if channel.place is Place.DELIVERY:
+        if channel.place is Place.DELIVERY and self._keeps:
             await asyncio.gather(appending, self._kept.append(channel.flow, messages, subject))
         else:
             await appending
@@ -594,7 +603,7 @@ class NatsDriver:
     ) -> None:
         kept = reliable or {}
         self._mapped.map_to({flow: at for flow, at in places.items() if flow not in kept})
-        if self._jetstream:
+        if self._jetstream and self._keeps:
             reliable_places = {flow: at for flow, at in places.items() if flow in kept}
             self._kept.map_to(reliable_places, max(kept.values(), default=0))
 

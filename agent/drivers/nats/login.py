@@ -77,24 +77,18 @@ def publisher_record(user: str) -> str | None:
 
 
 def subscriber_permissions(name: str) -> Permissions:
-    """Return the rights of the subscriber whose connection has this name: to listen to all streams,
-    reply to the flows' senders, and say what it wants; and to read the streams that are kept, with
-    consumers of its name.
+    """Return the rights of a subscriber: to listen to all streams, reply to the flows' senders, and
+    say what it wants; with the `name` of its connection, to read the streams that are kept, too,
+    with consumers of its name.
 
     A part of a token is no wildcard, so the rights name every stream. What opens only kept ones is
     the filter in the subject of a consumer's creation, which has to be the consumer's: no other
     stream holds such messages. All else is about consumers that only so could be made.
     """
-    publish = [
-        f"{subjects.HEARD}.*",
-        subjects.WANT,
-        subjects.PLACE,
-        subjects.CARRY,
-        subjects.COURSE,
-    ]
+    publish = [f"{subjects.HEARD}.*", subjects.WANT, subjects.PLACE, subjects.CARRY]
     if name:
         own = subjects.reader_subject(name)
-        publish += [own, f"$JS.API.DIRECT.GET.{subjects.READERS_STREAM}.{own}"]
+        publish += [subjects.COURSE, own, f"$JS.API.DIRECT.GET.{subjects.READERS_STREAM}.{own}"]
         for lane in subjects.LANES:
             consumer = subjects.consumer_of(name, lane)
             publish += [
@@ -209,8 +203,10 @@ class LoginDecider:
         links: LinkAccess,
         secrets: BrokerSecrets,
         lease_s: float,
+        reliable_streams: bool = False,
     ) -> None:
-        """Take `lease_s`, where 0 means tokens without end."""
+        """Take `lease_s`, where 0 means tokens without end; with `reliable_streams` subscribers may
+        read kept streams."""
         self.policy: Unmanaged | None = None
         """What unmanaged clients may do; None while the limits are not known either."""
         self._book = book
@@ -219,6 +215,7 @@ class LoginDecider:
         self._client_key = _bytes(secrets.client_key)
         self._issuer = Issuer(secrets.issuer_seed)
         self._lease_s = lease_s
+        self._reliable_streams = reliable_streams
 
     def refuse(self, request: ConnectRequest, reason: str, now: float) -> bytes:
         """Return a signed refusal; the server logs `reason`."""
@@ -247,7 +244,7 @@ class LoginDecider:
             rights = publisher_permissions(denied)
             return self._admit(request, publisher_user(record), rights, now)
         if not is_class:
-            rights = subscriber_permissions(request.name)
+            rights = subscriber_permissions(request.name if self._reliable_streams else "")
             return self._admit(request, subscriber_user(request.name), rights, now)
         return self._consumer(request, name, now)
 

@@ -39,10 +39,11 @@ class OwnServer:
         secrets: BrokerSecrets | None,
         lease_s: float,
         tls: ssl.SSLContext | None = None,
+        reliable_streams: bool = False,
     ) -> None:
         """Take `own_url`, which holds the agent's user, and `url`, which holds none. Without
         `secrets` there is no admission, and a predecessor's connections cannot be closed. `tls`
-        verifies the server."""
+        verifies the server. With `reliable_streams` subscribers may read kept streams."""
         life = random.token_hex(8)
         self.guard = Fence(life, self._end)
         self.session = Session(
@@ -62,6 +63,7 @@ class OwnServer:
                 life=life,
                 check_ours=self.check_ours,
                 moved=self._notify_moved,
+                reliable_streams=reliable_streams,
             )
             if secrets is not None
             else None
