@@ -27,14 +27,13 @@ from types import TracebackType
 from typing import Any
 
 from nats import errors
-from nats.aio.client import Client
 
 from weir_client import subjects
 from weir_client.frames import Place
 from weir_client.keeping import Courses, Signal, courses_from_bytes, signal_from_bytes
 from weir_client.kept_following import KEPT, NEWEST, Following, Lost, unsettled
 from weir_client.kept_reading import AGAIN_S, Item, StreamReading, ask, end
-from weir_client.subscriber import SUBSCRIBER_USER, _each
+from weir_client.subscriber import SUBSCRIBER_USER, PersistentClient, _each
 
 ASK_S = 0.5
 """The pause before the agent is asked (again) about flows that are in doubt."""
@@ -125,7 +124,7 @@ class ReliableSubscriber:
         if not name or len(subjects.token(name)) > LONGEST_NAME:
             raise ValueError(f"a reader's name has 1 to {LONGEST_NAME} characters: {name!r}")
         options = {"max_reconnect_attempts": -1, "reconnect_time_wait": 0.2, **options}
-        reader = cls(Client(), name)
+        reader = cls(PersistentClient(), name)
         back = _each(reader._is_back.set, options.pop("reconnected_cb", None))
         closed = _each(reader._end, options.pop("closed_cb", None))
         try:

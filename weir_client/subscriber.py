@@ -27,8 +27,10 @@ from typing import Any
 
 from nats import errors
 from nats.aio.client import Client
+from nats.protocol.parser import PERMISSIONS_ERR
 
 from weir_client import subjects
+from weir_client.following import end
 from weir_client.frames import Place, frame_from_bytes, reply_to_bytes
 from weir_client.groups import Groups, NatsGroup
 from weir_client.multicast import GroupReader
@@ -72,6 +74,17 @@ class Filtered:
     """What was no frame, or no answer of an agent."""
     strangers: int = 0
     """Datagrams in multicast groups that this broker's agent did not send, or by a former key."""
+
+
+class PersistentClient(Client):
+    """A client of NATS that reconnects, too, after the server has said why it ends a connection:
+    the library would close for good, also where a server that has just started does so."""
+
+    async def _process_err(self, err_msg: str) -> None:
+        if PERMISSIONS_ERR in err_msg:
+            await super()._process_err(err_msg)
+        else:
+            await self._process_op_err(errors.Error(f"nats: {err_msg}"))
 
 
 class Subscriber:
@@ -146,7 +159,7 @@ class Subscriber:
         # Two clients of one name are two receivers.
         name = f"{name}/{secrets.token_hex(4)}"
         subscriber = cls(
-            Client(),
+            PersistentClient(),
             name=name,
             quality=quality,
             wait_s=wait_s,
@@ -188,9 +201,7 @@ class Subscriber:
     async def close(self) -> None:
         """Stop receiving, and disconnect. Whoever iterates gets what has come, then the end."""
         tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(*tasks)
         self._arrived.close()
         await self._client.close()
         for listening in self._subscriptions.values():

@@ -215,6 +215,24 @@ async def test_after_the_broker_was_killed_it_wants_again_and_finds_moved_flows(
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("reason", ["authentication timeout", "authorization violation"])
+async def test_a_reason_with_which_the_server_ends_the_connection_ends_no_subscriber(
+    server, agent, reason
+):
+    agent.add("f", A)
+    async with desk(server) as subscriber:
+        await subscriber.want("f")
+        await agent.send("f", b"1")
+        assert numbers(await take(subscriber, 1)) == [1]
+        client = subscriber._client
+        await client._process_err(f"'{reason}'")
+        await until(lambda: client.stats["reconnects"] == 1 and client.is_connected)
+        await subscriber._reach_broker()
+        await agent.send("f", b"2")
+        assert numbers(await take(subscriber, 1)) == [2]
+
+
+@pytest.mark.asyncio
 async def test_wants_are_repeated_when_an_agent_asks(server, agent):
     async with desk(server) as subscriber:
         await subscriber.want("f")
