@@ -76,7 +76,8 @@ class Groups:
         self._on_datagram = on_datagram
         self._on_stranger = on_stranger
         self._on_change = on_change
-        self._said: MulticastGroups | None = None
+        self._groups: MulticastGroups | None = None
+        """How the agent sends groups, by its last word; None: all by NATS."""
         self._is_heard = False
         """Whether heartbeats come through."""
         self._is_refused = False
@@ -93,19 +94,19 @@ class Groups:
 
     def carried(self, group: int) -> MulticastGroups | None:
         """Return by which multicast groups a group is to be heard; None: by NATS."""
-        if self.by_nats or self._said is None or not self._said.addresses.holds(group):
+        if self.by_nats or self._groups is None or not self._groups.addresses.holds(group):
             return None
-        return self._said
+        return self._groups
 
     def take(self, data: bytes) -> None:
         """Take what the agent says. Raises ValueError for whatever says nothing of groups."""
-        said = groups_from_json(data)
-        if said == self._said:
+        groups = groups_from_json(data)
+        if groups == self._groups:
             return
         # Where multicast came through it does so still, most likely: the agent has another key.
-        self._is_heard &= said is not None
-        self._said, self._is_refused = said, False
-        if said is not None:
+        self._is_heard &= groups is not None
+        self._groups, self._is_refused = groups, False
+        if groups is not None:
             self._is_known.clear()
         self._news.set()
         self._on_change()
@@ -117,23 +118,23 @@ class Groups:
     async def run(self) -> None:
         """Find out whether heartbeats come through, until cancelled."""
         while True:
-            said = self._said
+            groups = self._groups
             self._news.clear()
-            if said is None or not self._multicast:
+            if groups is None or not self._multicast:
                 self._heard(False, "")
                 await self._news.wait()
                 continue
             try:
-                reader = self._reader(said, HEARTBEAT.group, self._on_beat)
+                reader = self._reader(groups, HEARTBEAT.group, self._on_beat)
             except OSError as error:
                 self._heard(False, _why(error))
                 await self._wait(REJOIN_S)
                 continue
             try:
                 wait_s = SILENT_S if self._is_heard else FIRST_S
-                while said is self._said:
+                while groups is self._groups:
                     is_some = await self._wait(wait_s)
-                    if said is self._said:
+                    if groups is self._groups:
                         self._heard(is_some, "there is no heartbeat")
                     wait_s = SILENT_S
             finally:

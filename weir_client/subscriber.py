@@ -17,7 +17,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,12 +30,15 @@ from nats.aio.client import Client
 from nats.protocol.parser import PERMISSIONS_ERR
 
 from weir_client import subjects
+from weir_client.arrivals import MOST_WAITING, Arrivals, Message
 from weir_client.following import end
 from weir_client.frames import Place, frame_from_bytes, reply_to_bytes
 from weir_client.groups import Groups, NatsGroup
 from weir_client.multicast import GroupReader
 from weir_client.receiving import FlowReceiver, Lost, Quality, Received
 from weir_client.waking import WakeUps
+
+__all__ = ["Filtered", "Lost", "Message", "Quality", "Subscriber"]
 
 SUBSCRIBER_USER = "subscriber"
 PLACE_S = 2.0
@@ -45,21 +48,7 @@ AGAIN_S = 0.5
 AGAIN_MOST_S = 8.0
 MOST_AT_ONCE = 1_000
 """Flows in one question, so that the answer is a message that a broker takes."""
-MOST_WAITING = 100_000
-"""Messages that wait for whoever iterates over them; more are dropped, and reported as lost."""
 _MOST_SUBJECTS = 65_536
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message of a flow."""
-
-    flow: str
-    sender: str
-    life: int
-    number: int
-    """It counts the messages of the flow by one life of one sender, from 1."""
-    payload: bytes
 
 
 @dataclass(slots=True)
@@ -133,7 +122,7 @@ class Subscriber:
         )
         self._wake_ups = WakeUps()
         self._is_back = asyncio.Event()
-        self._arrived = _Arrived(most_waiting)
+        self._arrived = Arrivals(most_waiting)
         self._tasks: list[asyncio.Task[None]] = []
 
     @classmethod
@@ -308,9 +297,8 @@ class Subscriber:
         self._wants_by_nats = self._listening.by_nats
         for first in range(0, max(1, len(flows)), MOST_AT_ONCE):
             piece = flows[first : first + MOST_AT_ONCE]
-            wants = {"receiver": self._name, "flows": piece, "more": first > 0}
-            if self._wants_by_nats:
-                wants["by"] = "nats"
+            by = "nats" if self._wants_by_nats else "multicast"
+            wants = {"receiver": self._name, "flows": piece, "more": first > 0, "by": by}
             await self._client.publish(subjects.WANT, json.dumps(wants).encode())
 
     def _take_places(self, data: bytes) -> None:
@@ -440,60 +428,6 @@ class Subscriber:
                 received.is_changed = True
                 await self._act(flow, received)
             await self._wake_ups.wait(now)
-
-
-class _Arrived:
-    """What waits for whoever iterates, at most so many; what finds no room is reported as lost
-    before the next message of the same life, or when all that waits was taken."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._waiting: deque[Message | Lost] = deque()
-        self._dropped: dict[tuple[str, str, int], list[Lost]] = {}
-        self._is_some = asyncio.Event()
-        self._is_closed = False
-
-    def message(self, message: Message) -> None:
-        life = (message.flow, message.sender, message.life)
-        if len(self._waiting) < self._most:
-            self._report(life)
-            self._waiting.append(message)
-        else:
-            self._drop(life, message.number, message.number)
-        self._is_some.set()
-
-    def lost(self, lost: Lost) -> None:
-        life = (lost.flow, lost.sender, lost.life)
-        self._drop(life, lost.first, lost.last)
-        if len(self._waiting) < self._most:
-            self._report(life)
-        self._is_some.set()
-
-    def close(self) -> None:
-        self._is_closed = True
-        self._is_some.set()
-
-    async def next(self) -> Message | Lost | None:
-        """Wait for the next one; None once this is closed and empty."""
-        while not self._waiting:
-            for life in list(self._dropped):
-                self._report(life)
-            if self._waiting:
-                break
-            if self._is_closed:
-                return None
-            self._is_some.clear()
-            await self._is_some.wait()
-        return self._waiting.popleft()
-
-    def _drop(self, life: tuple[str, str, int], first: int, last: int) -> None:
-        dropped = self._dropped.setdefault(life, [])
-        if dropped and dropped[-1].last + 1 == first:
-            first = dropped.pop().first
-        dropped.append(Lost(*life, first, last))
-
-    def _report(self, life: tuple[str, str, int]) -> None:
-        self._waiting.extend(self._dropped.pop(life, ()))
 
 
 def _count(counter: Counter[Any], key: Any, by: int) -> None:

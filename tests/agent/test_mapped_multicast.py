@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import random
 import socket
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from ipaddress import IPv4Network
+from pathlib import Path
 from typing import Any
 
 import nats
@@ -16,10 +18,12 @@ import pytest
 import pytest_asyncio
 
 from agent.drivers.base import Fenced
+from agent.drivers.nats import mapped_streams
 from agent.drivers.nats.multicast import MulticastOptions
 from agent.drivers.nats.server_config import BrokerSecrets
+from agent.enforcement import Enforcer
 from tests.agent.brokers import Broker
-from tests.agent.planes import until
+from tests.agent.planes import Plane, until
 from tests.agent.publishing import log_in
 from tests.agent.test_mapped_streams import (
     FLOWS,
@@ -32,13 +36,14 @@ from tests.agent.test_mapped_streams import (
     leaves,
     roster,
 )
-from tests.nats_server import free_port
+from tests.nats_server import NatsServer, free_port
 from tests.suites import effort
+from weir.coordination.wire import Document, FlowSpec
 from weir_client import groups, subjects
 from weir_client.frames import Frame, Kind, Place, frame_to_bytes
 from weir_client.groups import NatsGroup
 from weir_client.multicast import HEARTBEAT, GroupAddresses, GroupReader, MulticastGroups, Sender
-from weir_client.subscriber import SUBSCRIBER_USER
+from weir_client.subscriber import SUBSCRIBER_USER, Subscriber
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -240,7 +245,7 @@ async def test_a_restarted_agent_has_another_key_and_every_loss_is_reported(site
             keys.add(own._groups.key)
         for each in desks:
             await until(
-                lambda: each.subscriber._listening._said == (own.groups if own else None),  # noqa: B023
+                lambda: each.subscriber._listening._groups == (own.groups if own else None),  # noqa: B023
                 "it hears of it",
             )
     assert len(keys) == 3
@@ -406,3 +411,57 @@ async def test_what_has_no_room_is_counted_and_reported(site: Site) -> None:
     await wire.client.close()
     await client.close()
     await one.close()
+
+
+async def test_one_that_does_not_say_how_it_hears_gets_all_by_nats(site: Site) -> None:
+    flow = FLOWS[0]
+    one = await desk(site.broker, "one", flow, interface=LOOPBACK)
+    await heard_by(one, GroupReader)
+    wire = await Wire().open(site.broker)
+    client = await log_in(site.broker, "p")
+    publisher = Publisher(client)
+    await wire.silent()
+    wants = json.dumps({"receiver": "no-such-option", "flows": [flow]}).encode()
+    await wire.client.publish(subjects.WANT, wants)
+    before = wire.frames
+    await until(lambda: wire.frames > before, "it comes by NATS")
+    await publisher.stop()
+    await wire.client.close()
+    await one.close()
+
+
+async def test_who_has_gone_unseen_is_forgotten_and_multicast_alone_is_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent without a secrets file sees nobody's connection end."""
+    monkeypatch.setattr(mapped_streams, "REPEAT_S", 0.2)
+    monkeypatch.setattr(mapped_streams, "MOST_SILENT_S", 3.0)
+    with NatsServer(tmp_path / "a") as server:
+        plane = await Plane("a", server, multicast=multicast()).open()
+        enforcer = Enforcer(driver=plane.driver, router=plane.router, busy=frozenset)
+        document = Document(
+            system="s",
+            broker="a",
+            version="v",
+            number=1,
+            flows={FLOWS[0]: FlowSpec(ingress=True)},
+            places={FLOWS[0]: STREAMS[0]},
+        )
+        assert await enforcer.apply(document, current=lambda: True)
+        names = ("stays", "goes")
+        stays, goes = [
+            await Subscriber.connect(server.url, name=name, key="", multicast=False)
+            for name in names
+        ]
+        for each in (stays, goes):
+            await each.want(FLOWS[0])
+        by_nats = plane.driver._mapped._by_nats
+        await until(lambda: len(by_nats) == 2, f"{by_nats}")
+        await goes.close()
+        await until(lambda: len(by_nats) == 1, f"{by_nats}")
+        assert next(iter(by_nats)).startswith("stays/")
+        first = by_nats[next(iter(by_nats))]
+        await until(lambda: max(by_nats.values()) > first + 3.0, "it repeats that it is there")
+        await stays.close()
+        await until(lambda: not by_nats, f"{by_nats}")
+        await plane.close()

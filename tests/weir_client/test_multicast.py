@@ -136,19 +136,19 @@ def test_what_an_agent_says_of_groups_comes_back(network, port, key):
     assert key.hex() not in repr(groups)
 
 
-def test_no_multicast_is_said_too_and_further_fields_are_no_error():
+def test_no_multicast_has_a_message_too_and_further_fields_are_no_error():
     assert groups_from_json(groups_to_json(None)) is None
     groups = MulticastGroups(GroupAddresses(RANGE, 1), bytes(32))
-    said = json.loads(groups_to_json(groups))
-    said["multicast"]["more"] = said["more"] = 1
-    assert groups_from_json(json.dumps(said).encode()) == groups
+    message = json.loads(groups_to_json(groups))
+    message["multicast"]["more"] = message["more"] = 1
+    assert groups_from_json(json.dumps(message).encode()) == groups
 
 
 GOOD = {"network": "239.192.0.0/16", "port": 1, "key": "00" * 32}
 
 
 @pytest.mark.parametrize(
-    "said",
+    "data",
     [
         b"",
         b"[]",
@@ -171,9 +171,9 @@ GOOD = {"network": "239.192.0.0/16", "port": 1, "key": "00" * 32}
         ),
     ],
 )
-def test_whatever_says_nothing_of_groups_raises_value_error(said):
+def test_whatever_says_nothing_of_groups_raises_value_error(data):
     with pytest.raises(ValueError):  # noqa: PT011 - of several parsers
-        groups_from_json(said)
+        groups_from_json(data)
 
 
 class Heard:

@@ -34,6 +34,10 @@ MOST_BYTES = 400_000
 """The size of one message that says where flows are; servers take more than twice as much."""
 ASK_AGAIN_S = 1.0
 """The least pause between two requests to all subscribers to repeat what they want."""
+REPEAT_S = 60.0
+"""How often those that hear no multicast are to repeat it where their connections are not known."""
+MOST_SILENT_S = 3 * REPEAT_S
+"""Whoever has not repeated it for so long is forgotten."""
 _INBOX = f"{subjects.INBOX}.".encode()
 _PLACED = subjects.PLACED.encode()
 _CARRIED = subjects.CARRIED.encode()
@@ -65,8 +69,9 @@ class MappedStreams:
             if multicast is None
             else MulticastSending(multicast, losses, changed=self._announce_groups)
         )
-        self._by_nats: set[str] = set()
-        """Receivers that hear no multicast."""
+        self._by_nats: dict[str, float] = {}
+        """Receivers that hear no multicast -> when that was last heard of them."""
+        self._knows_connections = False
         self._by_both_until = 0.0
         """Until when somebody may be there who has not said yet that it hears no multicast, or who
         does not know yet that there is multicast."""
@@ -91,7 +96,10 @@ class MappedStreams:
             ]
             if self._multicast is not None:
                 self._multicast.open()
-                self._tasks.append(self._watched.start(self._multicast.run(), "multicast"))
+                self._tasks += [
+                    self._watched.start(self._multicast.run(), "multicast"),
+                    self._watched.start(self._forget_silent(), "subscribers without multicast"),
+                ]
 
     async def close(self) -> None:
         """Stop; hand-overs that are under way end by time at the receivers."""
@@ -118,13 +126,14 @@ class MappedStreams:
 
     def remove_receiver(self, receiver: str) -> None:
         """Wait no more for a receiver whose connection has ended."""
-        self._by_nats.discard(receiver)
+        self._by_nats.pop(receiver, None)
         self._flows.remove_receiver(receiver)
 
     def compare_receivers(self, connected: Collection[str]) -> None:
         """Forget who wants something and has no connection, now and at the last call: what it wants
         may arrive before the news of its connection, and after those of its end."""
-        strangers = frozenset(self._flows.receivers) | self._by_nats
+        self._knows_connections = True
+        strangers = frozenset(self._flows.receivers) | self._by_nats.keys()
         strangers -= frozenset(connected)
         for receiver in strangers & self._strangers:
             self.remove_receiver(receiver)
@@ -197,6 +206,17 @@ class MappedStreams:
             self._publish(wire.publication(subjects.WHO.encode(), b""))
             await asyncio.sleep(ASK_AGAIN_S)
 
+    async def _forget_silent(self) -> None:
+        """Forget who hears no multicast and has gone, where no connection tells of that."""
+        while True:
+            await asyncio.sleep(REPEAT_S)
+            if self._by_nats and not self._knows_connections:
+                oldest = time.monotonic() - MOST_SILENT_S
+                for receiver, heard_at in list(self._by_nats.items()):
+                    if heard_at < oldest:
+                        del self._by_nats[receiver]
+                self._to_ask.set()
+
     # --- from subscribers
 
     async def _listen(self) -> None:
@@ -241,10 +261,10 @@ class MappedStreams:
                 case {"receiver": str(receiver), "flows": list(flows), **rest}:
                     wanted = [flow for flow in flows if isinstance(flow, str)]
                     self._flows.take_wants(receiver, wanted, more=rest.get("more") is True)
-                    if rest.get("by") != "nats":
-                        self._by_nats.discard(receiver)
-                    elif len(self._by_nats) < MOST_RECEIVERS:
-                        self._by_nats.add(receiver)
+                    if rest.get("by") == "multicast":
+                        self._by_nats.pop(receiver, None)
+                    elif receiver in self._by_nats or len(self._by_nats) < MOST_RECEIVERS:
+                        self._by_nats[receiver] = time.monotonic()
 
     def _on_questions(self, frames: list[wire.Frame]) -> None:
         for _, reply, _, payload in frames:
