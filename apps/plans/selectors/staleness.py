@@ -4,7 +4,9 @@ A plan goes stale in the table when a command or the coordinator touches it. Unt
 works it out, so that nobody is ever shown a plan as good that no longer is.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
+from uuid import UUID
 
 from django.db.models import Case, F, Q, QuerySet, Value, When
 
@@ -48,43 +50,48 @@ def moved_because(plan: Plan) -> str:
 
 
 def moved_sentences(plans: Iterable[Plan]) -> dict[int, str]:
-    """Return the sentence for each of these plans that has moved; one query for all of them."""
+    """Return the sentence for each of these plans that has moved; two queries for all of them."""
     moved = [plan for plan in plans if has_moved(plan)]
     if not moved:
         return {}
-    entries = list(
+    edits: dict[UUID | None, list[tuple[int, int]]] = defaultdict(list)
+    """System -> model version and id of each entry that changed its model, oldest first."""
+    for system, version, entry in (
         AuditEntry.objects.filter(
             # Entries of other kinds carry the version, too, and changed nothing of the model.
             OF_THE_MODEL | Q(object_kind__in=kinds_of_the_model()),
             system_id__in={plan.system.public_id for plan in moved},
             model_version__gt=min(plan.model_version for plan in moved),
             action__in=list(EDITS),
-        ).order_by("id")
-    )
-    return {
-        plan.pk: _sentence(
-            plan,
-            [
-                entry
-                for entry in entries
-                if entry.system_id == plan.system.public_id
-                and (entry.model_version or 0) > plan.model_version
-            ],
         )
+        .order_by("id")
+        .values_list("system_id", "model_version", "id")
+    ):
+        edits[system].append((version or 0, entry))
+    since = {
+        plan.pk: [
+            entry for version, entry in edits[plan.system.public_id] if version > plan.model_version
+        ]
+        for plan in moved
+    }
+    # What an entry says may be large, and there may be a hundred thousand: only few are read.
+    shown = AuditEntry.objects.in_bulk({e for entries in since.values() for e in entries[:SHOWN]})
+    return {
+        plan.pk: _sentence(plan, [shown[e] for e in since[plan.pk][:SHOWN]], len(since[plan.pk]))
         for plan in moved
     }
 
 
-def _sentence(plan: Plan, entries: list[AuditEntry]) -> str:
+def _sentence(plan: Plan, first: list[AuditEntry], count: int) -> str:
     moved = (
         f"The model is at version {plan.system.model_version}, "
         f"the plan was made for version {plan.model_version}"
     )
-    if not entries:
+    if not first:
         return f"{moved}. {_next_move(plan)}"
-    shown = [_edit(entry) for entry in entries[:SHOWN]]
-    if len(entries) > SHOWN:
-        shown.append(counted(len(entries) - SHOWN, "more change"))
+    shown = [_edit(entry) for entry in first]
+    if count > len(first):
+        shown.append(counted(count - len(first), "more change"))
     listed = shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1]
     return f"{moved}: {listed}. {_next_move(plan)}"
 

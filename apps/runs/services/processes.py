@@ -1,6 +1,5 @@
-"""Ask whether the workers and Spark, which compute runs, answer."""
+"""Ask whether the workers and Spark answer."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -30,31 +29,38 @@ def processes() -> list[Process]:
     """Ask the workers and Spark, at most once in some seconds."""
     known: list[Process] | None = cache.get("runs.processes")
     if known is None:
+        taken = queues_taken(within_s=PATIENCE_S)
         known = [
             Process(
                 "Spark",
-                _answers_lately("spark", spark_answers),
+                _answered_lately("spark", spark_answers()),
                 "Runs wait for it, up to a minute each.",
             ),
-            Process(
-                "worker",
-                _answers_lately("worker", _worker_answers),
-                "Runs stay queued until it takes them.",
+            *(
+                Process(name, _answered_lately(queue, queue in taken), meanwhile)
+                for name, (queue, meanwhile) in _workers().items()
             ),
         ]
         cache.set("runs.processes", known, REMEMBERED_S)
     return known
 
 
-def _answers_lately(name: str, ask: Callable[[], bool]) -> bool:
+def _answered_lately(name: str, answers: bool) -> bool:
     """Tell whether it answers now, or answered a moment ago."""
     key = f"runs.processes.{name}"
-    if ask():
+    if answers:
         cache.set(key, True, LATELY_S)
         return True
     return bool(cache.get(key))
 
 
-def _worker_answers() -> bool:
-    """Ask who takes messages from the queue of runs."""
-    return settings.CELERY_TASK_DEFAULT_QUEUE in queues_taken(within_s=PATIENCE_S)
+def _workers() -> dict[str, tuple[str, str]]:
+    """Return of each worker's name the queue that it takes from, and what waits for it."""
+    return {
+        "worker": (settings.CELERY_TASK_DEFAULT_QUEUE, "Runs stay queued until it takes them."),
+        "imports worker": ("imports", "Imports of interests wait until it takes them."),
+        "control worker": (
+            "control",
+            "Schedules do not fire, and what ended without a word stays under way.",
+        ),
+    }

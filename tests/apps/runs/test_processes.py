@@ -56,14 +56,26 @@ def test_nobody_learns_it_without_a_sign_in(client: Any) -> None:
 
 
 @pytest.mark.slow
-def test_only_a_worker_of_the_queue_of_runs_counts(sent: Any, api: Any, tmp_path: Path) -> None:
-    assert answering(api)["worker"] is False
-    for queue, counts in ((f"other-{sent.queue}", False), (sent.queue, True)):
+def test_only_a_worker_of_its_queue_counts(sent: Any, api: Any, tmp_path: Path) -> None:
+    before = answering(api)
+    assert not any(before[name] for name in ("worker", "imports worker", "control worker"))
+    for queue, names in (
+        (f"other-{sent.queue}", set()),
+        ("imports", {"imports worker"}),
+        (f"{sent.queue},control", {"worker", "control worker"}),
+    ):
         with (tmp_path / "worker.log").open("w") as log:
             worker = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "celery", "-A", "config.celery", "worker"),
-                    *("--queues", queue, "--pool", "solo", "--hostname", f"{queue}@{os.getpid()}"),
+                    *(
+                        "--queues",
+                        queue,
+                        "--pool",
+                        "solo",
+                        "--hostname",
+                        f"{len(names)}@{os.getpid()}",
+                    ),
                     *("--without-gossip", "--without-mingle", "--loglevel", "INFO"),
                 ],
                 cwd=ROOT,
@@ -76,7 +88,8 @@ def test_only_a_worker_of_the_queue_of_runs_counts(sent: Any, api: Any, tmp_path
             while "ready." not in (tmp_path / "worker.log").read_text():
                 assert time.monotonic() < deadline, (tmp_path / "worker.log").read_text()
                 time.sleep(0.1)
-            assert answering(api)["worker"] is counts
+            workers = answering(api).items()
+            assert {name for name, answers in workers if answers} == names
         finally:
             worker.terminate()
             worker.wait(PATIENCE_S)
