@@ -24,7 +24,6 @@ from tests.agent.kept_site import FLOWS, PASSING, STREAMS, Desk, Publisher, Site
 from tests.agent.planes import until
 from tests.agent.publishing import log_in
 from tests.suites import effort
-from weir.coordination.wire import HandOverPhase
 from weir_client import subjects
 from weir_client.frames import Place
 from weir_client.keeping import courses_from_bytes
@@ -283,39 +282,6 @@ async def test_what_retention_removed_is_reported_and_the_flow_is_followed(site:
     await until(lambda: desk.numbers[other] == [0, 3], f"{desk.numbers}")
     assert {name for lost in desk.lost for name in lost.flows} == {flow, other}
     assert {lost.place for lost in desk.lost} == {Place(0, 0)}
-    await client.close()
-    await desk.close()
-
-
-async def test_what_cannot_be_handed_over_stays_under_way_with_the_reason(site: Site) -> None:
-    flow, at = FLOWS[0], STREAMS[2]
-    connection = await site.plane.driver._own.connection()
-    rival = {"name": "RIVAL", "subjects": [f"weir.kept.{at.group}.{at.stream}.>"]}
-    await jetstream.ensure_stream(connection, rival)
-    await site.move(flow, to=at)
-
-    async def problems() -> tuple[str, ...]:
-        return (await site.plane.driver.stats()).problems
-
-    await until(lambda: bool(site.plane.driver._kept.problem), "it fails")
-    assert any(flow in problem and "overlap" in problem for problem in await problems())
-    entry = site.hand_overs()[flow]
-    assert (entry.phase, entry.target, entry.took_s) == (HandOverPhase.PREPARING, at, None)
-    desk = await Desk(site.broker, "desk", *FLOWS[:2]).open()
-    js = (client := await log_in(site.broker, "p")).jetstream(timeout=5)
-    for name in FLOWS[:2]:
-        await js.publish(f"weir.in.{subjects.token(name)}", b"0")
-    await received(desk, FLOWS[1], 1)
-    assert not desk.numbers[flow], "it waits"
-    # A newer document does not take back what is begun, and is obeyed afterwards.
-    await site.move(flow, to=STREAMS[1])
-    assert site.hand_overs()[flow].next == STREAMS[1]
-    await jetstream.delete_stream(connection, "RIVAL")
-    await site.settle()
-    await received(desk, flow, 1)
-    assert site.hand_overs()[flow].source == at
-    assert site.hand_overs()[flow].target == STREAMS[1]
-    assert not await problems()
     await client.close()
     await desk.close()
 

@@ -59,7 +59,7 @@ class KeptFlow:
     is_wanted: bool = True
     """Whether it may be on a stream, so that its messages must not pass it."""
     is_astray: bool = False
-    """Whether its stream is missing, so that it has to come to it anew."""
+    """Whether its stream or its record is gone, so that it has to come to a stream anew."""
     is_paused: bool = False
     """Whether it is being handed over."""
     waiting: deque[_Appending] = field(default_factory=deque)

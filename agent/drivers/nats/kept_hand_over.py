@@ -142,8 +142,9 @@ async def _stored(
     finally:
         lost.cancel()
     if not job.done():
-        why = connection.reason or writer.problem or f"nothing is stored in {STORE_S:g} s"
-        raise Retryable(f"{stream}: {why}")
+        if connection.lost.is_set():
+            raise Retryable(connection.reason or "connection lost")
+        raise Retryable(writer.problem or f"{stream}: no acknowledgement in {STORE_S:g} s")
     job.result()
 
 

@@ -221,9 +221,10 @@ class KeptStreams:
         for name in recorded.keys() - self._flows.keys():
             self._flows[name] = KeptFlow(name, recorded[name])
         for name, flow in self._flows.items():
+            former = flow.place or (flow.way[1] if flow.is_held else None)
             flow.recorded = recorded.get(name) or Recorded(name)
-            flow.is_astray = False
-            flow.goal = flow.place
+            flow.is_astray = former is not None and flow.place is None
+            flow.goal = flow.place or former
             self._keep_s = self._keep_s or flow.recorded.state.keep_s
         if self._is_mapped:
             self._take_goals()
@@ -263,6 +264,7 @@ class KeptStreams:
                 _check_alive(connection, error)
             if not flow.recorded.problem:
                 flow.goal = self._wanted.get(flow.name) if self._is_mapped else flow.place
+                flow.is_astray = flow.place is None and flow.goal is not None
                 self._appending.give(flow)
         return [_unreadable(flow) for flow in unread if flow.recorded.problem]
 

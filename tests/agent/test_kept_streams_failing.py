@@ -1,0 +1,571 @@
+"""Kept streams where something fails: streams that cannot be made or are deleted, other disks,
+older agents, records that nobody can read. Whatever has to wait is named; all else goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import nats.errors
+import pytest
+import pytest_asyncio
+
+from agent.drivers.base import Retryable
+from agent.drivers.nats import course_records, jetstream, kept_hand_over, names, wire
+from agent.drivers.nats.connection import Connection
+from agent.drivers.nats.server_config import AGENT_USER, BrokerSecrets
+from tests.agent.brokers import Broker
+from tests.agent.kept_site import FLOWS, PASSING, STREAMS, Desk, Publisher, Site, received
+from tests.agent.planes import until
+from tests.agent.publishing import log_in
+from tests.suites import effort
+from weir.coordination.wire import HandOverPhase, StreamPlace, token
+from weir_client import subjects
+from weir_client.frames import Place
+from weir_client.keeping import Kind, Signal, signal_from_bytes
+from weir_client.reliable import KEPT
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    broker = Broker("a", tmp_path / "a", BrokerSecrets.generate())
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+@pytest_asyncio.fixture
+async def site(broker: Broker) -> AsyncIterator[Site]:
+    site = await Site(broker).open()
+    await site.map({**dict.fromkeys(FLOWS, STREAMS[0]), PASSING: STREAMS[0]})
+    await site.settle()
+    yield site
+    await site.close()
+
+
+class Kept(NamedTuple):
+    """A message of a kept stream."""
+
+    number: int
+    flow: str
+    content: Signal | bytes
+
+
+async def connection_of(site: Site) -> Connection:
+    return await site.plane.driver._own.connection()
+
+
+async def kept(site: Site, at: StreamPlace, flow: str) -> list[Kept]:
+    """What a stream holds of a flow."""
+    place = Place(at.group, at.stream)
+    every = []
+    subject = f"{subjects.kept_subject(place)}.{token(flow)}.*"
+    connection = await connection_of(site)
+    async for frames in jetstream.messages_of(connection, subjects.kept_stream(place), subject):
+        for _, _, header, payload in frames:
+            is_signal = wire.header_value(header, b"Nats-Subject").endswith(b".!")
+            content = signal_from_bytes(payload) if is_signal else payload
+            if not wire.header_value(header, kept_hand_over.MEMORY):
+                every.append(Kept(int(wire.header_value(header, b"Nats-Sequence")), flow, content))
+    return every
+
+
+async def contents(site: Site, at: StreamPlace, flow: str) -> list[Any]:
+    """What a stream holds of a flow: kinds of signals, and payloads."""
+    return [
+        each.content.kind if isinstance(each.content, Signal) else each.content
+        for each in await kept(site, at, flow)
+    ]
+
+
+async def record_of(site: Site, flow: str) -> course_records.Recorded:
+    return await course_records.read(await connection_of(site), flow)
+
+
+async def problems(site: Site) -> tuple[str, ...]:
+    return (await site.plane.driver.stats()).problems
+
+
+class Sender:
+    """Publishes single numbers of flows; each is acknowledged by the broker."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._js = client.jetstream(timeout=5)
+
+    async def send(self, number: int, *flows: str) -> None:
+        for flow in flows:
+            await self._js.publish(f"weir.in.{subjects.token(flow)}", b"%d" % number)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+async def log_in_again(broker: Broker) -> Any:
+    """A publisher's connection to a broker that has just started: its agent has to be back."""
+    while True:
+        try:
+            return await log_in(broker, "p")
+        except (nats.errors.Error, OSError, TimeoutError):
+            await asyncio.sleep(0.1)
+
+
+async def rival_of(site: Site, at: StreamPlace) -> None:
+    """A foreign stream that has the subjects of a place, so that its stream cannot be made."""
+    rival = {"name": "RIVAL", "subjects": [f"weir.kept.{at.group}.{at.stream}.>"]}
+    await jetstream.ensure_stream(await connection_of(site), rival)
+
+
+# --- streams that cannot be made
+
+
+async def test_flows_whose_next_stream_cannot_be_made_go_on_where_they_are(site: Site) -> None:
+    bad, good = STREAMS[2], STREAMS[3]
+    await rival_of(site, bad)
+    desk = await Desk(site.broker, "desk", *FLOWS[:3]).open()
+    sender = Sender(await log_in(site.broker, "p"))
+    await site.map({**site.places, FLOWS[0]: bad})
+    await until(lambda: bool(site.plane.driver._kept.problems), "it fails")
+    await sender.send(0, *FLOWS[:3])
+    for flow in FLOWS[:3]:
+        await received(desk, flow, 1)
+    assert (await record_of(site, FLOWS[0])).state.going is None
+    # Others are handed over all the same, also one that is asked for in the same document.
+    await site.map({**site.places, FLOWS[1]: good, FLOWS[3]: bad})
+    await until(lambda: site.hand_overs()[FLOWS[1]].phase is HandOverPhase.DONE, "the other goes")
+    await sender.send(1, *FLOWS[:3])
+    for flow in FLOWS[:3]:
+        await received(desk, flow, 2)
+    entry = site.hand_overs()[FLOWS[0]]
+    assert (entry.phase, entry.target, entry.took_s) == (HandOverPhase.PREPARING, bad, None)
+    (problem,) = await problems(site)
+    assert all(word in problem for word in (FLOWS[0], FLOWS[3], "overlap"))
+    assert FLOWS[1] not in problem
+    # A newer document is obeyed at once, as nothing had begun.
+    await site.move(FLOWS[0], to=good)
+    await until(lambda: site.hand_overs()[FLOWS[0]].phase is HandOverPhase.DONE, "it goes")
+    assert site.hand_overs()[FLOWS[0]].source == STREAMS[0]
+    await jetstream.delete_stream(await connection_of(site), "RIVAL")
+    await site.settle()
+    assert not await problems(site)
+    await sender.send(2, *FLOWS[:3])
+    for flow in FLOWS[:3]:
+        await received(desk, flow, 3)
+    assert not desk.lost
+    await sender.close()
+    await desk.close()
+
+
+async def test_a_hand_over_that_has_begun_is_completed_first_and_holds_up_its_flows_alone(
+    site: Site,
+) -> None:
+    full, good = STREAMS[2], STREAMS[3]
+    connection = await connection_of(site)
+    name, subject = "WEIR_ON_1_10", "weir.kept.1.10.*.*"
+    await jetstream.ensure_stream(
+        connection, {"name": name, "subjects": [subject], "max_bytes": 1, "discard": "new"}
+    )
+    desk = await Desk(site.broker, "desk", *FLOWS[:3]).open()
+    sender = Sender(await log_in(site.broker, "p"))
+    await site.move(FLOWS[0], to=full)
+    while (await record_of(site, FLOWS[0])).state.going is None:
+        await asyncio.sleep(0.02)
+    await site.move(FLOWS[1], to=good)
+    await sender.send(0, *FLOWS[:3])
+    for flow in FLOWS[1:3]:
+        await received(desk, flow, 1)
+    while not any(name in problem for problem in await problems(site)):
+        await asyncio.sleep(0.1)
+    assert not desk.numbers[FLOWS[0]], "it waits"
+    assert (await record_of(site, FLOWS[1])).state.place == Place(0, 0), "nothing overlaps it"
+    # A newer document does not take back what is begun, and is obeyed afterwards.
+    await site.move(FLOWS[0], to=STREAMS[1])
+    assert site.hand_overs()[FLOWS[0]].next == STREAMS[1]
+    state = await jetstream.stream_state(connection, name)
+    assert state is not None
+    await jetstream.change_stream(connection, state, {"max_bytes": -1})
+    await site.settle()
+    await received(desk, FLOWS[0], 1)
+    entry = site.hand_overs()[FLOWS[0]]
+    assert (entry.source, entry.target) == (full, STREAMS[1])
+    assert not await problems(site)
+    await sender.close()
+    await desk.close()
+
+
+# --- streams that are deleted
+
+
+@pytest.mark.parametrize("noticed_by", ["a message", "a reader"])
+async def test_a_stream_that_was_deleted_is_made_again_and_its_flows_come_to_it_anew(
+    site: Site, noticed_by: str
+) -> None:
+    sender = Sender(await log_in(site.broker, "p"))
+    await site.move(FLOWS[1], to=STREAMS[3])
+    await site.settle()
+    await sender.send(0, *FLOWS[:2])
+    while b"0" not in await contents(site, STREAMS[0], FLOWS[0]):
+        await asyncio.sleep(0.02)
+    former = await kept(site, STREAMS[0], FLOWS[0])
+    before, elsewhere = [(await record_of(site, flow)).state for flow in FLOWS[:2]]
+    connection = await connection_of(site)
+    await jetstream.delete_stream(connection, "WEIR_ON_0_0")
+    if noticed_by == "a reader":
+        site.plane.driver._kept.stream_is_missing(Place(0, 0))
+    else:
+        await sender.send(1, *FLOWS[:2])
+    while (state := (await record_of(site, FLOWS[0])).state).moves == before.moves:
+        await asyncio.sleep(0.02)
+    await site.settle()
+    await sender.send(2, *FLOWS[:2])
+    numbers = [b"2"] if noticed_by == "a reader" else [b"1", b"2"]
+    while (found := await contents(site, STREAMS[0], FLOWS[0])) != [Kind.FIRST, *numbers]:
+        assert len(found) <= len(numbers), found
+        await asyncio.sleep(0.02)
+    first = (await kept(site, STREAMS[0], FLOWS[0]))[0]
+    assert first.number > former[-1].number
+    assert first.content == Signal(Kind.FIRST, before.moves + 1, None)
+    assert (state.course[-1].move, state.course[-1].first) == (before.moves + 1, first.number)
+    # Every flow that was there has come to it, and the others have not moved.
+    for flow in FLOWS[2:]:
+        assert (await record_of(site, flow)).state.going is None
+        assert await contents(site, STREAMS[0], flow) == [Kind.FIRST]
+    assert await contents(site, STREAMS[0], FLOWS[1]) == []
+    assert (await record_of(site, FLOWS[1])).state == elsewhere
+    desk = await Desk(site.broker, "desk", FLOWS[0], FLOWS[1]).open()
+    last = [int(number) for number in numbers]
+    await until(lambda: desk.numbers[FLOWS[0]] == last, f"{desk.numbers}")
+    assert not await problems(site)
+    await sender.close()
+    await desk.close()
+
+
+async def test_messages_wait_while_a_deleted_stream_cannot_be_made_again(site: Site) -> None:
+    sender = Sender(await log_in(site.broker, "p"))
+    await site.move(FLOWS[1], to=STREAMS[3])
+    await site.settle()
+    connection = await connection_of(site)
+    await jetstream.delete_stream(connection, "WEIR_ON_0_0")
+    await rival_of(site, STREAMS[0])
+    await sender.send(0, *FLOWS[:3])
+    while not any("WEIR_ON_0_0" in problem for problem in await problems(site)):
+        await asyncio.sleep(0.05)
+    # Those elsewhere go on, and are handed over.
+    while b"0" not in await contents(site, STREAMS[3], FLOWS[1]):
+        await asyncio.sleep(0.02)
+    await site.move(FLOWS[1], FLOWS[2], to=STREAMS[1])
+    while (found := await contents(site, STREAMS[1], FLOWS[2])) != [Kind.FIRST, b"0"]:
+        assert len(found) < 2, found
+        await asyncio.sleep(0.02)
+    await jetstream.delete_stream(connection, "RIVAL")
+    await site.settle()
+    while await contents(site, STREAMS[0], FLOWS[0]) != [Kind.FIRST, b"0"]:
+        await asyncio.sleep(0.02)
+    assert not await problems(site)
+    await sender.close()
+
+
+async def test_records_that_were_deleted_are_written_again(site: Site) -> None:
+    await site.move(FLOWS[1], to=STREAMS[1])
+    await site.settle()
+    before = {flow: (await record_of(site, flow)).state for flow in FLOWS}
+    await jetstream.delete_stream(await connection_of(site), names.COURSES_STREAM)
+    desk = await Desk(site.broker, "desk", *FLOWS[:2]).open()
+    await site.move(FLOWS[0], to=STREAMS[3])
+    await site.settle()
+    after = {flow: (await record_of(site, flow)).state for flow in FLOWS}
+    assert {flow: after[flow] for flow in FLOWS[1:]} == {flow: before[flow] for flow in FLOWS[1:]}
+    assert after[FLOWS[0]].course[-2].first == before[FLOWS[0]].course[-1].first
+    assert after[FLOWS[0]].moves == before[FLOWS[0]].moves + 1
+    sender = Sender(await log_in(site.broker, "p"))
+    await sender.send(0, *FLOWS[:2])
+    for flow in FLOWS[:2]:
+        await received(desk, flow, 1)
+    assert not desk.lost
+    await sender.close()
+    await desk.close()
+
+
+# --- other disks
+
+
+async def test_an_empty_disk_begins_anew_above_all_that_was(site: Site) -> None:
+    sender = Sender(await log_in(site.broker, "p"))
+    await sender.send(0, *FLOWS[:2])
+    while b"0" not in await contents(site, STREAMS[0], FLOWS[0]):
+        await asyncio.sleep(0.02)
+    before = (await record_of(site, FLOWS[0])).state
+    newest = (await kept(site, STREAMS[0], FLOWS[0]))[-1].number
+    # A hand-over that has begun, and cannot end, on the former disk.
+    connection = await connection_of(site)
+    await jetstream.ensure_stream(
+        connection,
+        {
+            "name": "WEIR_ON_1_10",
+            "subjects": ["weir.kept.1.10.*.*"],
+            "max_bytes": 1,
+            "discard": "new",
+        },
+    )
+    await site.move(FLOWS[0], to=STREAMS[2])
+    while (await record_of(site, FLOWS[0])).state.going is None:
+        await asyncio.sleep(0.02)
+    await sender.send(1, FLOWS[0])
+    waiting = site.plane.driver._kept._flows[FLOWS[0]].waiting
+    await until(lambda: len(waiting) == 1, "a message waits")
+    await sender.close()
+    site.broker.kill()
+    shutil.rmtree(site.broker.directory / "store")
+    site.broker.start()
+    await site.settle()
+    after = (await record_of(site, FLOWS[0])).state
+    assert after.going is None
+    (stay,) = after.course
+    assert (stay.place, stay.last) == (Place(1, 10), None)
+    assert stay.move > before.moves
+    # Nothing of what was under way on the former disk is on this one.
+    assert await contents(site, STREAMS[0], FLOWS[0]) == []
+    first = (await kept(site, STREAMS[2], FLOWS[0]))[0]
+    assert first.content == Signal(Kind.FIRST, stay.move, None)
+    assert (await kept(site, STREAMS[0], FLOWS[1]))[0].number > newest
+    sender = Sender(await log_in_again(site.broker))
+    await sender.send(2, *FLOWS[:2])
+    while await contents(site, STREAMS[2], FLOWS[0]) != [Kind.FIRST, b"1", b"2"]:
+        await asyncio.sleep(0.02)
+    while await contents(site, STREAMS[0], FLOWS[1]) != [Kind.FIRST, b"2"]:
+        await asyncio.sleep(0.02)
+    await sender.close()
+
+
+async def test_what_waits_for_a_stream_goes_to_where_the_flow_is_on_an_older_disk(
+    site: Site,
+) -> None:
+    broker = site.broker
+    broker.kill()
+    shutil.copytree(broker.directory / "store", broker.directory / "older")
+    broker.start()
+    await site.move(FLOWS[0], to=STREAMS[1])
+    await site.settle()
+    # Its stream takes nothing, so that a message waits for it in the agent.
+    connection = await connection_of(site)
+    state = await jetstream.stream_state(connection, "WEIR_ON_0_1")
+    assert state is not None
+    await jetstream.change_stream(connection, state, {"max_bytes": 1, "discard": "new"})
+    sender = Sender(await log_in_again(broker))
+    await sender.send(0, FLOWS[0])
+    flow = site.plane.driver._kept._flows[FLOWS[0]]
+    await until(lambda: len(flow.given) == 1, "it waits")
+    await sender.close()
+    broker.kill()
+    shutil.rmtree(broker.directory / "store")
+    (broker.directory / "older").rename(broker.directory / "store")
+    broker.start()
+    await site.settle()
+    # There it was on the first stream; the document has it on the second one.
+    former: list[Any] = []
+    while Kind.LAST not in former:
+        with contextlib.suppress(Retryable):
+            former = await contents(site, STREAMS[0], FLOWS[0])
+        await asyncio.sleep(0.02)
+    await until(lambda: not flow.given and not flow.waiting, "it is stored")
+    both = former, await contents(site, STREAMS[1], FLOWS[0])
+    assert both in (
+        ([Kind.FIRST, b"0", Kind.LAST], [Kind.FIRST]),
+        ([Kind.FIRST, Kind.LAST], [Kind.FIRST, b"0"]),
+    )
+
+
+# --- agents and their records
+
+
+async def test_an_older_agent_that_stood_still_does_not_rewrite_what_a_newer_one_wrote(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow = FLOWS[0]
+    write, reached, go_on = course_records.write, asyncio.Event(), asyncio.Event()
+
+    async def standing(connection: Connection, changes: Any) -> None:
+        if not reached.is_set() and any(state.going is None for state in changes.values()):
+            reached.set()
+            await go_on.wait()
+        await write(connection, changes)
+
+    monkeypatch.setattr(course_records, "write", standing)
+    await site.move(flow, to=STREAMS[1])
+    await reached.wait()
+    newer = await Site(site.broker).open()
+    await newer.map({**site.places, flow: STREAMS[3]})
+    await newer.settle()
+    state = (await record_of(newer, flow)).state
+    assert state.place == Place(1, 11)
+    # It finds what the other one wrote, and obeys its own document from there.
+    go_on.set()
+    await site.settle()
+    after = (await record_of(newer, flow)).state
+    assert after.course[: len(state.course) - 1] == state.course[:-1]
+    assert after.course[len(state.course) - 1].first == state.course[-1].first
+    assert after.place == Place(0, 1)
+    assert after.moves == state.moves + 1
+    await newer.close()
+
+
+@pytest.mark.parametrize("number", [1, 2])
+async def test_a_record_whose_answer_is_lost_is_known_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    append_all = jetstream.append_all
+    calls = 0
+
+    async def losing(*args: Any) -> list[int]:
+        nonlocal calls
+        calls += 1
+        answer = await append_all(*args)
+        if calls == number:
+            raise Retryable("no answer in time")
+        return answer
+
+    desk = await Desk(site.broker, "desk", FLOWS[0]).open()
+    sender = Sender(await log_in(site.broker, "p"))
+    before = (await record_of(site, FLOWS[0])).state
+    monkeypatch.setattr(jetstream, "append_all", losing)
+    await site.move(FLOWS[0], to=STREAMS[1])
+    await site.settle()
+    await sender.send(0, FLOWS[0])
+    await received(desk, FLOWS[0], 1)
+    state = (await record_of(site, FLOWS[0])).state
+    assert calls == 2
+    assert [stay.place for stay in state.course] == [Place(0, 0), Place(0, 1)]
+    assert state.moves == before.moves + 1
+    assert await contents(site, STREAMS[0], FLOWS[0]) == [Kind.FIRST, Kind.LAST]
+    assert await contents(site, STREAMS[1], FLOWS[0]) == [Kind.FIRST, b"0"]
+    await sender.close()
+    await desk.close()
+
+
+UNREADABLE = [
+    b"",
+    b"{",
+    b"[]",
+    b"7",
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b"{}",
+    b'{"stays": 7, "moves": 1, "going": null, "keep_s": 1}',
+    b'{"stays": [[1, 0, 0]], "moves": 1, "going": null, "keep_s": 1}',
+    b'{"stays": [[1, 0, 0, 1, "x"]], "moves": 1, "going": null, "keep_s": 1}',
+    b'{"stays": [[2, 0, 0, 1, 5], [1, 0, 1, 1, null]], "moves": 9, "going": null, "keep_s": 1}',
+    b'{"stays": [[1, 0, 0, 1, null], [2, 0, 1, 1, 3]], "moves": 9, "going": null, "keep_s": 1}',
+    b'{"stays": [[5, 0, 0, 1, null]], "moves": 4, "going": null, "keep_s": 1}',
+    b'{"stays": [], "moves": 1, "going": {"to": 3, "move": 1}, "keep_s": 1}',
+    b'{"stays": [], "moves": 1, "going": {"move": 1}, "keep_s": 1}',
+    b'{"stays": [], "moves": 1, "going": null, "keep_s": "long"}',
+]
+
+
+async def test_a_record_that_cannot_be_read_holds_up_its_flow_alone(site: Site) -> None:
+    flow, other = FLOWS[0], FLOWS[1]
+    subject = names.course_subject(flow)
+    await site.move(flow, to=STREAMS[1])
+    await site.settle()
+    sender = Sender(await log_in(site.broker, "p"))
+    await site.kill()
+    await sender.send(0, flow, other)
+    raw = await Connection.open(
+        site.broker.url.replace("//", f"//{AGENT_USER}:{site.broker.secrets.agent_password}@"),
+        name="somebody",
+    )
+    for payload in UNREADABLE:
+        await jetstream.append(raw, subject, payload)
+        await site.open()
+        await site.map({**site.places, other: STREAMS[2 + len(payload) % 2]})
+        while not (late := [text for text in await problems(site) if "cannot be read" in text]):
+            await asyncio.sleep(0.02)
+        assert len(late) == 1
+        for word in (f"flow {flow} ", names.COURSES_STREAM, subject, "purge"):
+            assert word in late[0]
+        # Others are handed over, and theirs are the messages that go on.
+        await until(
+            lambda: (
+                site.hand_overs().get(other) is None
+                or site.hand_overs()[other].phase is HandOverPhase.DONE
+            ),
+            f"{payload[:80]!r}",
+        )
+        if payload is not UNREADABLE[-1]:
+            await site.kill()
+    while b"0" not in [each for at in STREAMS for each in await contents(site, at, other)]:
+        await asyncio.sleep(0.02)
+    assert [b"0" in await contents(site, at, flow) for at in STREAMS[:2]] == [False, False]
+    # As the text says.
+    await jetstream.call(raw, f"STREAM.PURGE.{names.COURSES_STREAM}", {"filter": subject})
+    while (await contents(site, STREAMS[1], flow))[-2:] != [Kind.FIRST, b"0"]:
+        await asyncio.sleep(0.02)
+    await site.settle()
+    assert not await problems(site)
+    raw.close()
+    await sender.close()
+
+
+async def test_records_are_written_all_or_none_and_read_in_pieces(site: Site) -> None:
+    connection = await connection_of(site)
+    many = {
+        course_records.Recorded(f"flow {number}"): course_records.FlowState(moves=number)
+        for number in range(2 * jetstream.PAGE + 3)
+    }
+    await course_records.write(connection, dict(list(many.items())[:1]))
+    for start in range(1, len(many), 200):
+        await course_records.write(connection, dict(list(many.items())[start : start + 200]))
+    every = await course_records.read_all(connection)
+    assert every.keys() == {each.flow for each in many} | set(FLOWS)
+    for each, state in many.items():
+        assert (every[each.flow].state, every[each.flow].revision) == (state, each.revision)
+    # One of the group was written by somebody else meanwhile: nothing of the group is stored.
+    group = list(many)[:5]
+    await course_records.write(connection, {every[group[2].flow]: many[group[2]]})
+    with pytest.raises(course_records.RecordsInDoubt):
+        await course_records.write(
+            connection, {each: course_records.FlowState(moves=9_999) for each in group}
+        )
+    after = await course_records.read_all(connection)
+    assert [after[each.flow].state for each in group] == [many[each] for each in group]
+    assert json.loads(course_records.state_to_bytes(many[group[0]]))["moves"] == 0
+
+
+# --- all of it at once
+
+
+async def test_messages_keep_their_order_however_often_records_are_read_again(site: Site) -> None:
+    pick = random.Random(11)
+    desks = [
+        await Desk(site.broker, f"desk-{n}", *FLOWS[n : n + 4], start=KEPT).open() for n in range(2)
+    ]
+    publisher = Publisher(await log_in(site.broker, "p"))
+    running = site.plane.driver._kept
+    for _ in effort(range(40), range(300)):
+        await site.move(*pick.sample(FLOWS, 2), to=pick.choice(STREAMS))
+        await asyncio.sleep(pick.uniform(0, 0.1))
+        match pick.randrange(3):
+            case 0:
+                running._appending.forget()
+                running._changed.set()
+            case 1:
+                at = pick.choice(STREAMS)
+                await running._appending.end_writer(Place(at.group, at.stream))
+            case _:
+                at = pick.choice(STREAMS)
+                running.stream_is_missing(Place(at.group, at.stream))
+    await site.settle()
+    await publisher.stop()
+    for desk in desks:
+        for flow in desk.flows:
+            await received(desk, flow, publisher.sent[flow])
+        assert not desk.lost
+        await desk.close()
