@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 
 from agent.drivers.base import Retryable
-from agent.drivers.nats import course_records, jetstream, kept_hand_over, names, wire
+from agent.drivers.nats import course_records, jetstream, kept_hand_over, kept_streams, names, wire
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.server_config import AGENT_USER, BrokerSecrets
 from tests.agent.brokers import Broker
@@ -165,8 +165,9 @@ async def test_flows_whose_next_stream_cannot_be_made_go_on_where_they_are(site:
 
 
 async def test_a_hand_over_that_has_begun_is_completed_first_and_holds_up_its_flows_alone(
-    site: Site,
+    site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(kept_hand_over, "STORE_S", 0.3)
     full, good = STREAMS[2], STREAMS[3]
     connection = await connection_of(site)
     name, subject = "WEIR_ON_1_10", "weir.kept.1.10.*.*"
@@ -196,6 +197,7 @@ async def test_a_hand_over_that_has_begun_is_completed_first_and_holds_up_its_fl
     await received(desk, FLOWS[0], 1)
     entry = site.hand_overs()[FLOWS[0]]
     assert (entry.source, entry.target) == (full, STREAMS[1])
+    assert await contents(site, full, FLOWS[0]) == [Kind.FIRST, b"0", Kind.LAST]
     assert not await problems(site)
     await sender.close()
     await desk.close()
@@ -346,40 +348,50 @@ async def test_an_empty_disk_begins_anew_above_all_that_was(site: Site) -> None:
 
 
 async def test_what_waits_for_a_stream_goes_to_where_the_flow_is_on_an_older_disk(
-    site: Site,
+    site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broker = site.broker
+    broker, flow = site.broker, FLOWS[0]
+    for at in (STREAMS[1], STREAMS[0]):
+        await site.move(flow, to=at)
+        await site.settle()
     broker.kill()
     shutil.copytree(broker.directory / "store", broker.directory / "older")
     broker.start()
-    await site.move(FLOWS[0], to=STREAMS[1])
-    await site.settle()
-    # Its stream takes nothing, so that a message waits for it in the agent.
+    await site.move(flow, to=STREAMS[1])
+    await until(lambda: site.plane.driver._kept.places([flow])[flow] == (Place(0, 1),), "it moves")
+    # Its stream takes nothing, so that a message waits for it in the agent, and a hand-over waits
+    # for that while the disk is put in the place of this one.
     connection = await connection_of(site)
     state = await jetstream.stream_state(connection, "WEIR_ON_0_1")
     assert state is not None
     await jetstream.change_stream(connection, state, {"max_bytes": 1, "discard": "new"})
     sender = Sender(await log_in_again(broker))
-    await sender.send(0, FLOWS[0])
-    flow = site.plane.driver._kept._flows[FLOWS[0]]
-    await until(lambda: len(flow.given) == 1, "it waits")
+    await sender.send(0, flow)
+    known = site.plane.driver._kept._flows[flow]
+    await until(lambda: len(known.given) == 1, "it waits")
     await sender.close()
+    monkeypatch.setattr(kept_streams, "DRAIN_S", 5.0)
+    await site.move(flow, to=STREAMS[2])
+    await until(lambda: known.is_paused, "it is about to be handed over")
+    await asyncio.sleep(2.5)
+    await until(lambda: known.is_paused, "it is about to be handed over")
     broker.kill()
     shutil.rmtree(broker.directory / "store")
     (broker.directory / "older").rename(broker.directory / "store")
     broker.start()
-    await site.settle()
-    # There it was on the first stream; the document has it on the second one.
-    former: list[Any] = []
-    while Kind.LAST not in former:
+    # There it was on the first stream.
+    back = [Kind.FIRST, Kind.LAST, Kind.FIRST]
+    found: list[list[Any]] = []
+    while not found or Kind.LAST not in found[0][3:]:
         with contextlib.suppress(Retryable):
-            former = await contents(site, STREAMS[0], FLOWS[0])
+            found = [await contents(site, at, flow) for at in STREAMS[:3]]
         await asyncio.sleep(0.02)
-    await until(lambda: not flow.given and not flow.waiting, "it is stored")
-    both = former, await contents(site, STREAMS[1], FLOWS[0])
-    assert both in (
-        ([Kind.FIRST, b"0", Kind.LAST], [Kind.FIRST]),
-        ([Kind.FIRST, Kind.LAST], [Kind.FIRST, b"0"]),
+    await until(lambda: not known.given and not known.waiting, "it is stored")
+    found = [await contents(site, at, flow) for at in STREAMS[:3]]
+    assert found[1] == [Kind.FIRST, Kind.LAST]
+    assert (found[0], found[2]) in (
+        ([*back, b"0", Kind.LAST], [Kind.FIRST]),
+        ([*back, Kind.LAST], [Kind.FIRST, b"0"]),
     )
 
 

@@ -20,7 +20,7 @@ from agent.drivers.nats.connection import Connection
 log = logging.getLogger("weir.agent")
 
 NANOSECONDS = 1_000_000_000
-PAGE = 500
+PAGE = 1_000
 """The messages that one request for many is answered with."""
 SILENCE_S = 3.0
 """A server that sends nothing more for so long has ended an answer of many messages."""

@@ -401,7 +401,7 @@ class KeptStreams:
         except (DriverError, ValueError):
             for place in way:
                 if place is not None:
-                    # No signal of this attempt may be written behind the next one.
+                    # The next attempt gives its signals again: these must not pile up.
                     await self._appending.end_writer(place)
             raise
 
