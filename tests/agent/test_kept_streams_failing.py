@@ -1,34 +1,45 @@
-"""Kept streams where something fails: streams that cannot be made or are deleted, other disks,
-older agents, records that nobody can read. Whatever has to wait is named; all else goes on."""
+"""Kept streams where something fails: streams that cannot be made or are deleted, other disks.
+Whatever has to wait is named; all else goes on."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import random
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import nats.errors
 import pytest
 import pytest_asyncio
 
 from agent.drivers.base import Retryable
-from agent.drivers.nats import course_records, jetstream, kept_hand_over, kept_streams, names, wire
-from agent.drivers.nats.connection import Connection
-from agent.drivers.nats.server_config import AGENT_USER, BrokerSecrets
+from agent.drivers.nats import jetstream, kept_hand_over, kept_streams, names
+from agent.drivers.nats.server_config import BrokerSecrets
 from tests.agent.brokers import Broker
-from tests.agent.kept_site import FLOWS, PASSING, STREAMS, Desk, Publisher, Site, received
+from tests.agent.kept_site import (
+    FLOWS,
+    PASSING,
+    STREAMS,
+    Desk,
+    Publisher,
+    Sender,
+    Site,
+    connection_of,
+    contents,
+    kept,
+    log_in_again,
+    problems,
+    received,
+    record_of,
+)
 from tests.agent.planes import until
 from tests.agent.publishing import log_in
 from tests.suites import effort
-from weir.coordination.wire import HandOverPhase, StreamPlace, token
-from weir_client import subjects
+from weir.coordination.wire import HandOverPhase, StreamPlace
 from weir_client.frames import Place
-from weir_client.keeping import Kind, Signal, signal_from_bytes
+from weir_client.keeping import Kind, Signal
 from weir_client.reliable import KEPT
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
@@ -49,73 +60,6 @@ async def site(broker: Broker) -> AsyncIterator[Site]:
     await site.settle()
     yield site
     await site.close()
-
-
-class Kept(NamedTuple):
-    """A message of a kept stream."""
-
-    number: int
-    flow: str
-    content: Signal | bytes
-
-
-async def connection_of(site: Site) -> Connection:
-    return await site.plane.driver._own.connection()
-
-
-async def kept(site: Site, at: StreamPlace, flow: str) -> list[Kept]:
-    """What a stream holds of a flow."""
-    place = Place(at.group, at.stream)
-    every = []
-    subject = f"{subjects.kept_subject(place)}.{token(flow)}.*"
-    connection = await connection_of(site)
-    async for frames in jetstream.messages_of(connection, subjects.kept_stream(place), subject):
-        for _, _, header, payload in frames:
-            is_signal = wire.header_value(header, b"Nats-Subject").endswith(b".!")
-            content = signal_from_bytes(payload) if is_signal else payload
-            if not wire.header_value(header, kept_hand_over.MEMORY):
-                every.append(Kept(int(wire.header_value(header, b"Nats-Sequence")), flow, content))
-    return every
-
-
-async def contents(site: Site, at: StreamPlace, flow: str) -> list[Any]:
-    """What a stream holds of a flow: kinds of signals, and payloads."""
-    return [
-        each.content.kind if isinstance(each.content, Signal) else each.content
-        for each in await kept(site, at, flow)
-    ]
-
-
-async def record_of(site: Site, flow: str) -> course_records.Recorded:
-    return await course_records.read(await connection_of(site), flow)
-
-
-async def problems(site: Site) -> tuple[str, ...]:
-    return (await site.plane.driver.stats()).problems
-
-
-class Sender:
-    """Publishes single numbers of flows; each is acknowledged by the broker."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-        self._js = client.jetstream(timeout=5)
-
-    async def send(self, number: int, *flows: str) -> None:
-        for flow in flows:
-            await self._js.publish(f"weir.in.{subjects.token(flow)}", b"%d" % number)
-
-    async def close(self) -> None:
-        await self._client.close()
-
-
-async def log_in_again(broker: Broker) -> Any:
-    """A publisher's connection to a broker that has just started: its agent has to be back."""
-    while True:
-        try:
-            return await log_in(broker, "p")
-        except (nats.errors.Error, OSError, TimeoutError):
-            await asyncio.sleep(0.1)
 
 
 async def rival_of(site: Site, at: StreamPlace) -> None:
@@ -393,162 +337,6 @@ async def test_what_waits_for_a_stream_goes_to_where_the_flow_is_on_an_older_dis
         ([*back, b"0", Kind.LAST], [Kind.FIRST]),
         ([*back, Kind.LAST], [Kind.FIRST, b"0"]),
     )
-
-
-# --- agents and their records
-
-
-async def test_an_older_agent_that_stood_still_does_not_rewrite_what_a_newer_one_wrote(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    flow = FLOWS[0]
-    write, reached, go_on = course_records.write, asyncio.Event(), asyncio.Event()
-
-    async def standing(connection: Connection, changes: Any) -> None:
-        if not reached.is_set() and any(state.going is None for state in changes.values()):
-            reached.set()
-            await go_on.wait()
-        await write(connection, changes)
-
-    monkeypatch.setattr(course_records, "write", standing)
-    await site.move(flow, to=STREAMS[1])
-    await reached.wait()
-    newer = await Site(site.broker).open()
-    await newer.map({**site.places, flow: STREAMS[3]})
-    await newer.settle()
-    state = (await record_of(newer, flow)).state
-    assert state.place == Place(1, 11)
-    # It finds what the other one wrote, and obeys its own document from there.
-    go_on.set()
-    await site.settle()
-    after = (await record_of(newer, flow)).state
-    assert after.course[: len(state.course) - 1] == state.course[:-1]
-    assert after.course[len(state.course) - 1].first == state.course[-1].first
-    assert after.place == Place(0, 1)
-    assert after.moves == state.moves + 1
-    await newer.close()
-
-
-@pytest.mark.parametrize("number", [1, 2])
-async def test_a_record_whose_answer_is_lost_is_known_again(
-    site: Site, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    append_all = jetstream.append_all
-    calls = 0
-
-    async def losing(*args: Any) -> list[int]:
-        nonlocal calls
-        calls += 1
-        answer = await append_all(*args)
-        if calls == number:
-            raise Retryable("no answer in time")
-        return answer
-
-    desk = await Desk(site.broker, "desk", FLOWS[0]).open()
-    sender = Sender(await log_in(site.broker, "p"))
-    before = (await record_of(site, FLOWS[0])).state
-    monkeypatch.setattr(jetstream, "append_all", losing)
-    await site.move(FLOWS[0], to=STREAMS[1])
-    await site.settle()
-    await sender.send(0, FLOWS[0])
-    await received(desk, FLOWS[0], 1)
-    state = (await record_of(site, FLOWS[0])).state
-    assert calls == 2
-    assert [stay.place for stay in state.course] == [Place(0, 0), Place(0, 1)]
-    assert state.moves == before.moves + 1
-    assert await contents(site, STREAMS[0], FLOWS[0]) == [Kind.FIRST, Kind.LAST]
-    assert await contents(site, STREAMS[1], FLOWS[0]) == [Kind.FIRST, b"0"]
-    await sender.close()
-    await desk.close()
-
-
-UNREADABLE = [
-    b"",
-    b"{",
-    b"[]",
-    b"7",
-    b"\xff\xfe",
-    b"[" * 100_000,
-    b"{}",
-    b'{"stays": 7, "moves": 1, "going": null, "keep_s": 1}',
-    b'{"stays": [[1, 0, 0]], "moves": 1, "going": null, "keep_s": 1}',
-    b'{"stays": [[1, 0, 0, 1, "x"]], "moves": 1, "going": null, "keep_s": 1}',
-    b'{"stays": [[2, 0, 0, 1, 5], [1, 0, 1, 1, null]], "moves": 9, "going": null, "keep_s": 1}',
-    b'{"stays": [[1, 0, 0, 1, null], [2, 0, 1, 1, 3]], "moves": 9, "going": null, "keep_s": 1}',
-    b'{"stays": [[5, 0, 0, 1, null]], "moves": 4, "going": null, "keep_s": 1}',
-    b'{"stays": [], "moves": 1, "going": {"to": 3, "move": 1}, "keep_s": 1}',
-    b'{"stays": [], "moves": 1, "going": {"move": 1}, "keep_s": 1}',
-    b'{"stays": [], "moves": 1, "going": null, "keep_s": "long"}',
-]
-
-
-async def test_a_record_that_cannot_be_read_holds_up_its_flow_alone(site: Site) -> None:
-    flow, other = FLOWS[0], FLOWS[1]
-    subject = names.course_subject(flow)
-    await site.move(flow, to=STREAMS[1])
-    await site.settle()
-    sender = Sender(await log_in(site.broker, "p"))
-    await site.kill()
-    await sender.send(0, flow, other)
-    raw = await Connection.open(
-        site.broker.url.replace("//", f"//{AGENT_USER}:{site.broker.secrets.agent_password}@"),
-        name="somebody",
-    )
-    for payload in UNREADABLE:
-        await jetstream.append(raw, subject, payload)
-        await site.open()
-        await site.map({**site.places, other: STREAMS[2 + len(payload) % 2]})
-        while not (late := [text for text in await problems(site) if "cannot be read" in text]):
-            await asyncio.sleep(0.02)
-        assert len(late) == 1
-        for word in (f"flow {flow} ", names.COURSES_STREAM, subject, "purge"):
-            assert word in late[0]
-        # Others are handed over, and theirs are the messages that go on.
-        await until(
-            lambda: (
-                site.hand_overs().get(other) is None
-                or site.hand_overs()[other].phase is HandOverPhase.DONE
-            ),
-            f"{payload[:80]!r}",
-        )
-        if payload is not UNREADABLE[-1]:
-            await site.kill()
-    while b"0" not in [each for at in STREAMS for each in await contents(site, at, other)]:
-        await asyncio.sleep(0.02)
-    assert [b"0" in await contents(site, at, flow) for at in STREAMS[:2]] == [False, False]
-    # As the text says.
-    await jetstream.call(raw, f"STREAM.PURGE.{names.COURSES_STREAM}", {"filter": subject})
-    while (await contents(site, STREAMS[1], flow))[-2:] != [Kind.FIRST, b"0"]:
-        await asyncio.sleep(0.02)
-    await site.settle()
-    assert not await problems(site)
-    raw.close()
-    await sender.close()
-
-
-async def test_records_are_written_all_or_none_and_read_in_pieces(site: Site) -> None:
-    connection = await connection_of(site)
-    many = {
-        course_records.Recorded(f"flow {number}"): course_records.FlowState(moves=number)
-        for number in range(2 * jetstream.PAGE + 3)
-    }
-    await course_records.write(connection, dict(list(many.items())[:1]))
-    for start in range(1, len(many), 200):
-        await course_records.write(connection, dict(list(many.items())[start : start + 200]))
-    every = await course_records.read_all(connection)
-    assert every.keys() == {each.flow for each in many} | set(FLOWS)
-    for each, state in many.items():
-        assert (every[each.flow].state, every[each.flow].revision) == (state, each.revision)
-    # One of the group was written by somebody else meanwhile: nothing of the group is stored.
-    group = list(many)[:5]
-    await course_records.write(connection, {every[group[2].flow]: many[group[2]]})
-    with pytest.raises(course_records.RecordsInDoubt):
-        await course_records.write(
-            connection, {each: course_records.FlowState(moves=9_999) for each in group}
-        )
-    after = await course_records.read_all(connection)
-    assert [after[each.flow].state for each in group] == [many[each] for each in group]
-    assert json.loads(course_records.state_to_bytes(many[group[0]]))["moves"] == 0
 
 
 # --- all of it at once
