@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+import nats.errors
 
 from agent.drivers.base import Fenced, Stats
+from agent.drivers.nats import course_records, jetstream, kept_hand_over, wire
+from agent.drivers.nats.connection import Connection
 from agent.enforcement import Enforcer
 from agent.tasks import end
 from tests.agent.brokers import Broker
 from tests.agent.planes import Plane, until
+from tests.agent.publishing import log_in
 from weir.coordination.wire import (
     Delivery,
     Document,
@@ -19,8 +24,11 @@ from weir.coordination.wire import (
     HandOver,
     HandOverPhase,
     StreamPlace,
+    token,
 )
 from weir_client import subjects
+from weir_client.frames import Place
+from weir_client.keeping import Signal, signal_from_bytes
 from weir_client.reliable import KEPT, Lost, ReliableSubscriber
 
 FLOWS = tuple(f"orders.{number}" for number in range(6))
@@ -167,3 +175,70 @@ async def received(desk: Desk, flow: str, count: int) -> None:
             f"{[(p, r.is_broken, len(r.waiting)) for p, r in desk.reader._open.items()]}"
         ) from None
     assert desk.numbers[flow] == list(range(len(desk.numbers[flow])))
+
+
+class Kept(NamedTuple):
+    """A message of a kept stream."""
+
+    number: int
+    flow: str
+    content: Signal | bytes
+
+
+async def connection_of(site: Site) -> Connection:
+    return await site.plane.driver._own.connection()
+
+
+async def kept(site: Site, at: StreamPlace, flow: str) -> list[Kept]:
+    """What a stream holds of a flow."""
+    place = Place(at.group, at.stream)
+    every = []
+    subject = f"{subjects.kept_subject(place)}.{token(flow)}.*"
+    connection = await connection_of(site)
+    async for frames in jetstream.messages_of(connection, subjects.kept_stream(place), subject):
+        for _, _, header, payload in frames:
+            is_signal = wire.header_value(header, b"Nats-Subject").endswith(b".!")
+            content = signal_from_bytes(payload) if is_signal else payload
+            if not wire.header_value(header, kept_hand_over.MEMORY):
+                every.append(Kept(int(wire.header_value(header, b"Nats-Sequence")), flow, content))
+    return every
+
+
+async def contents(site: Site, at: StreamPlace, flow: str) -> list[Any]:
+    """What a stream holds of a flow: kinds of signals, and payloads."""
+    return [
+        each.content.kind if isinstance(each.content, Signal) else each.content
+        for each in await kept(site, at, flow)
+    ]
+
+
+async def record_of(site: Site, flow: str) -> course_records.Recorded:
+    return await course_records.read(await connection_of(site), flow)
+
+
+async def problems(site: Site) -> tuple[str, ...]:
+    return (await site.plane.driver.stats()).problems
+
+
+class Sender:
+    """Publishes single numbers of flows; each is acknowledged by the broker."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._js = client.jetstream(timeout=5)
+
+    async def send(self, number: int, *flows: str) -> None:
+        for flow in flows:
+            await self._js.publish(f"weir.in.{subjects.token(flow)}", b"%d" % number)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+async def log_in_again(broker: Broker) -> Any:
+    """A publisher's connection to a broker that has just started: its agent has to be back."""
+    while True:
+        try:
+            return await log_in(broker, "p")
+        except (nats.errors.Error, OSError, TimeoutError):
+            await asyncio.sleep(0.1)

@@ -47,7 +47,6 @@ from agent.drivers.nats.set_aside import SetAside
 from agent.drivers.nats.stats import INGRESS_FULL, TOO_LARGE, UNREADABLE, Losses, read_stats
 from agent.drivers.nats.stream_reader import Settler, Stored, StreamReader
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
-from agent.drivers.nats.stream_writer import SetAside as SettingAside
 from agent.drivers.nats.streams import Lives
 from agent.memory import Memory
 from agent.tasks import Watched, end, until_one_ends
@@ -127,12 +126,7 @@ class NatsDriver:
         self._changing = asyncio.Lock()
         """This lock is held while a stream's settings are read and written back."""
         self._kept = KeptStreams(
-            self._own,
-            # The writer to the delivery sets aside what no stream takes.
-            writer=lambda stream: self._writer(stream, set_aside=_leave_out),
-            owned=self._owned,
-            changing=self._changing,
-            allowed=self._server.check_ours,
+            self._own, changing=self._changing, allowed=self._server.check_ours
         )
         self._mapped.kept_places = self._kept.places
         self._carrier = Carrier(self._own, self._writer, self._changing, self._keep_unreadable)
@@ -405,13 +399,13 @@ class NatsDriver:
             else:
                 await jetstream.append(connection, subject, mark.payload)
 
-    def _writer(self, stream: str, set_aside: SettingAside | None = None) -> StreamWriter:
+    def _writer(self, stream: str) -> StreamWriter:
         writer = self._writers.get(stream)
         if writer is None:
             writer = self._writers[stream] = StreamWriter(
                 self._own,
                 stream,
-                set_aside=set_aside or self._set_aside_message,
+                set_aside=self._set_aside_message,
                 allowed=self._server.check_ours,
                 owned=self._owned,
             )
@@ -635,13 +629,8 @@ class NatsDriver:
             streams=self._jetstream,
         )
         stuck = tuple(writer.stuck for writer in self._writers.values() if writer.stuck)
-        late = (self._kept.problem,) if self._kept.problem else ()
-        problems = stats.problems + stuck + late + self._mapped.problems
+        problems = stats.problems + stuck + self._kept.problems + self._mapped.problems
         return replace(stats, problems=problems)
-
-
-async def _leave_out(connection: Connection, message: Outgoing, why: str) -> None:
-    log.debug("%s is left out of its stream: %s", message.subject, why)
 
 
 def _with_user(url: str, user: str, password: str) -> str:

@@ -5,10 +5,11 @@ Reference: https://docs.nats.io/reference/reference-protocols/nats_api_reference
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,8 +20,13 @@ from agent.drivers.nats.connection import Connection
 log = logging.getLogger("weir.agent")
 
 NANOSECONDS = 1_000_000_000
+PAGE = 1_000
+"""The messages that one request for many is answered with."""
+SILENCE_S = 3.0
+"""A server that sends nothing more for so long has ended an answer of many messages."""
 
 NOT_FOUND = 404
+_END_OF_PAGE = 204
 NO_SUCH_STREAM = 10059
 STREAM_DIFFERS = 10058
 WRONG_LAST_SEQUENCE = 10071
@@ -265,6 +271,83 @@ async def append(connection: Connection, subject: str, payload: bytes) -> None:
         raise Retryable(f"{subject}: not an acknowledgement: {frame[3][:80]!r}") from error
     if fault:
         raise Retryable(f"{subject}: {fault.get('description')}")
+
+
+async def append_all(
+    connection: Connection, appends: Sequence[tuple[str, bytes, int]]
+) -> list[int]:
+    """Append messages of one stream (subject, payload, number of the subject's last message until
+    then, 0 for none), all or none; return their numbers. Raises JetStreamError when none is stored,
+    Retryable when that is not known."""
+    batch, most = b"%x-%d" % (id(appends), time.time_ns()), len(appends)
+    headers = []
+    for number, (_, _, last) in enumerate(appends, 1):
+        fields = {b"Nats-Expected-Last-Subject-Sequence": b"%d" % last}
+        if most > 1:
+            fields |= {b"Nats-Batch-Id": batch, b"Nats-Batch-Sequence": b"%d" % number}
+        headers.append(fields)
+    if most > 1:
+        headers[-1][b"Nats-Batch-Commit"] = b"1"
+    *before, (subject, payload, header) = (
+        (subject, payload, wire.header_block(fields))
+        for (subject, payload, _), fields in zip(appends, headers, strict=True)
+    )
+    for each, content, lines in before:
+        connection.write(wire.publication(each.encode(), content, header=lines))
+    frame = await connection.request(subject, payload, header=header)
+    try:
+        answer = json.loads(frame[3])
+        fault = answer.get("error")
+        stored = int(answer.get("seq", 0))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise Retryable(f"{subject}: not an acknowledgement: {frame[3][:80]!r}") from error
+    if fault:
+        raise JetStreamError(int(fault.get("err_code", 0)), str(fault.get("description")))
+    return list(range(stored - most + 1, stored + 1))
+
+
+async def messages_of(
+    connection: Connection, stream: str, subject: str
+) -> AsyncIterator[list[wire.Frame]]:
+    """Return the messages of a stream that match `subject`, in pieces; none where there is no such
+    stream. Raises DriverError."""
+    if await stream_state(connection, stream) is None:
+        return
+    inbox = connection.inbox()
+    arrived: asyncio.Queue[list[wire.Frame]] = asyncio.Queue()
+
+    def on_lost() -> None:
+        arrived.put_nowait([])
+
+    connection.on_lost(on_lost)
+    sid = connection.subscribe(inbox, arrived.put_nowait)
+    get = f"$JS.API.DIRECT.GET.{stream}".encode()
+    first, is_more = 1, True
+    try:
+        while is_more:
+            body = json.dumps({"seq": first, "next_by_subj": subject, "batch": PAGE}).encode()
+            connection.write(wire.publication(get, body, reply=inbox.encode()))
+            page: list[wire.Frame] = []
+            end = b""
+            while not end:
+                async with asyncio.timeout(SILENCE_S):
+                    frames = await arrived.get()
+                if not frames:
+                    raise Retryable(connection.reason or "connection lost")
+                page += [frame for frame in frames if not wire.status(frame[2])]
+                end = next((frame[2] for frame in frames if wire.status(frame[2])), b"")
+            if wire.status(end) not in (_END_OF_PAGE, NOT_FOUND):
+                raise Retryable(f"{stream}: status {wire.status(end)}")
+            if page:
+                first = int(wire.header_value(page[-1][2], b"Nats-Sequence")) + 1
+                yield page
+            pending = wire.header_value(end, b"Nats-Num-Pending")
+            is_more = bool(page) and pending.isdigit() and int(pending) > 0
+    except TimeoutError as error:
+        raise Retryable(f"{stream}: no answer in {SILENCE_S:g} s") from error
+    finally:
+        connection.forget(on_lost)
+        connection.unsubscribe(sid)
 
 
 async def last_of(connection: Connection, stream: str, subject: str) -> wire.Frame | None:

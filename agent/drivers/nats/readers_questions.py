@@ -33,10 +33,17 @@ _INBOX = f"{subjects.INBOX}.".encode()
 class ReadersQuestions:
     """The questions of readers at one server."""
 
-    def __init__(self, session: Session, course: Callable[[str], Awaitable[Course | None]]) -> None:
-        """Take `course`, which returns that of a flow; None where it cannot be given now."""
+    def __init__(
+        self,
+        session: Session,
+        course: Callable[[str], Awaitable[Course | None]],
+        missing: Callable[[Place], None],
+    ) -> None:
+        """Take `course`, which returns that of a flow; None where it cannot be given now, and
+        `missing`, which takes a stream that flows are on and that is not there."""
         self._session = session
         self._course = course
+        self._missing = missing
         self._questions: asyncio.Queue[tuple[bytes, list[str]]] = asyncio.Queue(MOST_WAITING)
 
     def start(self, tasks: Watched) -> None:

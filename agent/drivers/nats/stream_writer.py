@@ -181,10 +181,15 @@ class StreamWriter:
 
     async def append(self, messages: Sequence[Outgoing]) -> None:
         """Append in the order of calls; returns when the stream holds all messages."""
+        await self.add(messages)
+
+    def add(self, messages: Sequence[Outgoing]) -> asyncio.Future[None]:
+        """Append in the order of calls; the future is done when the stream holds all messages.
+        Cancelling it takes nothing back."""
         job = _Job(messages, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         self._work.set()
-        await job.done
+        return job.done
 
     async def close(self) -> None:
         """Stop; messages that are not stored yet fail with Retryable."""

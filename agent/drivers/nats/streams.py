@@ -124,12 +124,15 @@ def kept_config(place: Place, keep_s: int, now: float) -> dict[str, Any]:
     }
 
 
-def courses_config() -> dict[str, Any]:
-    """Return the configuration of the stream of flows' courses."""
+def courses_config(now: float) -> dict[str, Any]:
+    """Return the configuration of the stream of flows' courses. It begins with the microsecond it
+    is made in: records are written over the numbers of those before, also of a former stream's."""
     return {
+        "first_seq": jetstream.first_number(now),
         "name": names.COURSES_STREAM,
         "subjects": [f"{names.COURSES}.*"],
         "max_msgs_per_subject": 1,
+        "allow_atomic": True,
         "duplicate_window": jetstream.NANOSECONDS,
     }
 
