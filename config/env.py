@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -28,6 +29,9 @@ class Environment:
     run_silence_s: float
     prepare_timeout_s: float
     trusted_proxies: int
+    credentials_dir: Path | None
+    private_networks: tuple[IPv4Network | IPv6Network, ...]
+    plain_http: bool
 
 
 def _need(source: Mapping[str, str], name: str, scheme: tuple[str, ...] = ()) -> str:
@@ -78,6 +82,21 @@ def _whole(source: Mapping[str, str], name: str, *, most: int) -> int:
     return int(value)
 
 
+def _networks(source: Mapping[str, str], name: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    texts = [text.strip() for text in source.get(name, "").split(",") if text.strip()]
+    try:
+        return tuple(ip_network(text) for text in texts)
+    except ValueError as error:
+        raise ConfigurationError(f"{name}: {error}; write 10.1.0.0/16,10.2.0.7/32") from error
+
+
+def _folder(source: Mapping[str, str], name: str) -> Path | None:
+    text = source.get(name, "").strip()
+    if text and not Path(text).is_absolute():
+        raise ConfigurationError(f"{name}={text!r}: write an absolute path")
+    return Path(text) if text else None
+
+
 def read_environment(source: Mapping[str, str] | None = None) -> Environment:
     """Read and check all variables. Raises ConfigurationError naming the first wrong one."""
     env = os.environ if source is None else source
@@ -99,6 +118,9 @@ def read_environment(source: Mapping[str, str] | None = None) -> Environment:
         run_silence_s=_seconds(env, "WEIR_RUN_SILENCE_S", default=20.0),
         prepare_timeout_s=_seconds(env, "WEIR_PREPARE_TIMEOUT_S", default=2.5),
         trusted_proxies=_whole(env, "WEIR_TRUSTED_PROXIES", most=10),
+        credentials_dir=_folder(env, "WEIR_CREDENTIALS_DIR"),
+        private_networks=_networks(env, "WEIR_PRIVATE_NETWORKS"),
+        plain_http=_flag(env, "WEIR_PLAIN_HTTP", default=False),
     )
 
 

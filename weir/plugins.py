@@ -114,11 +114,12 @@ def describe(cls: type) -> list[dict[str, Any]]:
     described = []
     for spec, type_name in _specs(cls):
         required = spec.default is MISSING and spec.default_factory is MISSING
+        made = spec.default_factory() if spec.default_factory is not MISSING else None
         described.append(
             {
                 "name": spec.name,
                 "type": type_name,
-                "default": None if required else spec.default,
+                "default": made if spec.default is MISSING else spec.default,
                 "unit": spec.metadata.get("unit", ""),
                 "minimum": spec.metadata.get("min"),
                 "maximum": spec.metadata.get("max"),

@@ -124,6 +124,11 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "approvers_are_one": (403, "One approver controls the account of another."),
     "already_decided": (409, "The caller has approved the plan already."),
     "not_approved": (409, "Approvals are missing, or no longer count."),
+    "change_not_approved": (
+        409,
+        "The plan's change in ServiceNow or elsewhere does not allow it; the detail says why.",
+    ),
+    "outside_change_window": (409, "The plan's change is planned for another time."),
     "outside_window": (409, "A maintenance window forbids it now; `override_window` goes on."),
     "not_executed": (409, "Only a plan that was carried out is rolled back by a plan."),
     "cannot_be_rolled_back": (409, "What the plan did has no way back."),

@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "apps.overview",
     "apps.recomputation",
     "apps.studies",
+    "apps.integrations",
 ]
 
 MIDDLEWARE = [
@@ -177,6 +178,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "RunKindEnum": "apps.runs.selectors.kind_choices",
         "RunStateEnum": "apps.runs.api.views.RUN_STATES",
         "DeliveryEnum": "apps.catalog.models.Delivery.choices",
+        "ProductEnum": "apps.systems.models.Product.choices",
         "PatternEnum": "apps.catalog.models.Pattern.choices",
         "PlanStateEnum": "apps.plans.api.serializers.PLAN_STATES",
         "CheckStateEnum": "apps.plans.api.serializers.CHECK_STATES",
@@ -213,19 +215,23 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# Three queues: runs wait for a slot of a worker, their upkeep never waits behind them, and imports,
-# which last a minute and need no Spark, hold neither up.
+# Four queues: runs wait for a slot of a worker, their upkeep never waits behind them, and imports,
+# which last a minute and need no Spark, hold neither up. The worker of imports has threads for
+# integrations, too, which wait for other servers.
 CELERY_TASK_DEFAULT_QUEUE = "runs"
 CELERY_TASK_ROUTES = {
     "runs.reap": {"queue": "control"},
     "catalog.import_interests": {"queue": "imports"},
     "catalog.reap_imports": {"queue": "control"},
     "recomputation.due": {"queue": "control"},
+    "integrations.follow": {"queue": "integrations"},
+    "integrations.work": {"queue": "integrations"},
 }
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
     "runs.reap": {"task": "runs.reap", "schedule": schedule(run_every=5.0)},
     "catalog.reap_imports": {"task": "catalog.reap_imports", "schedule": schedule(run_every=5.0)},
+    "integrations.follow": {"task": "integrations.follow", "schedule": schedule(run_every=3.0)},
 }
 # Beat records each call at once: a killed beat repeats its last call at most.
 CELERY_BEAT_SYNC_EVERY = 1
@@ -240,6 +246,12 @@ WEIR_RUN_SILENCE_S = ENV.run_silence_s
 WEIR_RUN_MAX_ATTEMPTS = 3
 # How long brokers have to get ready for a shift at the first attempt; each later one doubles it.
 WEIR_PREPARE_TIMEOUT_S = ENV.prepare_timeout_s
+# Credentials of other servers: files below this folder, and variables of this prefix, alone.
+WEIR_CREDENTIALS_DIR = ENV.credentials_dir
+WEIR_CREDENTIAL_PREFIX = "WEIR_CREDENTIAL_"
+# Private addresses that connections to other servers may reach, and whether without TLS.
+WEIR_PRIVATE_NETWORKS = ENV.private_networks
+WEIR_PLAIN_HTTP = ENV.plain_http
 # A Spark server that is restarted needs a few seconds for its JVM.
 WEIR_SPARK_PATIENCE_S = 60.0
 
@@ -270,5 +282,8 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
+        # Exchanges are kept, with their secrets masked.
+        "httpx": {"level": "WARNING"},
+        "httpcore": {"level": "WARNING"},
     },
 }

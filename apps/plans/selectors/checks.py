@@ -4,9 +4,13 @@ touched.
 A reviewer sees these, a dry run repeats them, and executing refuses where one of them fails.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
+
+from django.apps import apps
+from django.utils.module_loading import import_string
 
 from apps.common.formatting import counted
 from apps.executions.models import ACTIVE_NAMES, Execution, Setting
@@ -58,6 +62,8 @@ class Check:
     detail: str
     overload: str = ""
     """Where the plan would load more than a capacity, whether or not somebody has accepted it."""
+    refusal: str = ""
+    """The code of the problem by which executing is refused where a check of another app fails."""
 
 
 def checks(plan: Plan, ruling: Ruling, now: datetime) -> list[Check]:
@@ -74,7 +80,21 @@ def checks(plan: Plan, ruling: Ruling, now: datetime) -> list[Check]:
         _idle(plan),
         _window(ruling),
         _approvals(plan, ruling, now),
+        *_others(plan, now),
     ]
+
+
+def _others(plan: Plan, now: datetime) -> Iterator[Check]:
+    """Yield the checks of apps above this one, which name them.
+
+    An `AppConfig` does so as `checks_plans = "apps.integrations.selectors.gate.change_check"`. Such
+    a function takes plan and time, and returns None where it has nothing to check.
+    """
+    for config in apps.get_app_configs():
+        path = getattr(config, "checks_plans", "")
+        check: Check | None = import_string(path)(plan, now) if path else None
+        if check is not None:
+            yield check
 
 
 def _check(name: str, title: str, state: State, detail: str) -> Check:

@@ -45,7 +45,8 @@ def plan_execute(*, plan: Plan, actor: User, reason: str = "") -> Execution:
     """Carry out an approved plan. What was approved is what is executed, or nothing is.
 
     Raises Conflict: `plan_is_stale` (and the plan is stale from then on), `not_approved`,
-    `outside_window`, `system_is_busy`, `agents_silent`, `not_in_this_state`.
+    `outside_window`, `system_is_busy`, `agents_silent`, `not_in_this_state`, and what checks of
+    other apps refuse by.
     """
 
     def command(row: Plan, now: datetime) -> Execution:
@@ -89,6 +90,9 @@ def _recheck(found: list[Check]) -> None:
     for name, (code, sentence) in REFUSALS.items():
         if name in failed:
             raise Conflict(code, sentence.format(failed[name].detail))
+    for check in failed.values():
+        if check.refusal:
+            raise Conflict(check.refusal, check.detail)
 
 
 def plan_dry_run(*, plan: Plan, actor: User, tells: bool) -> list[Check]:

@@ -57,9 +57,11 @@ def _control_command(site: Site) -> Command:
 
 
 def _imports_command(site: Site) -> Command:
-    # Threads: an import waits for the database most of its time, and a ping is answered meanwhile.
+    # Threads: an import waits for the database most of its time, what integrations send for other
+    # servers, and a ping is answered meanwhile.
+    queues = "imports,integrations"
     return _celery_worker(
-        site, "imports", "--queues", "imports", "--pool", "threads", "--concurrency", "2"
+        site, "imports", "--queues", queues, "--pool", "threads", "--concurrency", "4"
     )
 
 
@@ -151,7 +153,8 @@ CONTROL = Part(
     start_timeout_s=90.0,
     advice=_ADVICE,
 )
-# A third one: an import lasts a minute, and neither runs nor their upkeep may wait for it.
+# A third one: an import lasts a minute, and another server's answer may, and neither runs nor their
+# upkeep may wait for them.
 IMPORTS = Part(
     name="imports",
     layer=Layer.OWN,

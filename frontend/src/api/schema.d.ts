@@ -712,6 +712,112 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/connection-products": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return every product with the description of its settings
+         * @description Return every product with the description of its settings.
+         *
+         *     Role: any.
+         */
+        get: operations["connection_products_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the connections by page
+         * @description List the connections by page.
+         *
+         *     Role: any.
+         */
+        get: operations["connections_list"];
+        put?: never;
+        /**
+         * Add a connection to a product at an address
+         * @description Add a connection to a product at an address.
+         *
+         *     Role: admin.
+         */
+        post: operations["connections_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/connections/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return one connection with its ETag
+         * @description Return one connection with its ETag.
+         *
+         *     Role: any.
+         */
+        get: operations["connections_retrieve"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a connection in which no plan has opened a change
+         * @description Delete a connection in which no plan has opened a change.
+         *
+         *     Role: admin.
+         */
+        delete: operations["connections_destroy"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the given members
+         * @description Change the given members; what waits is tried again at once.
+         *
+         *     Role: admin.
+         */
+        patch: operations["connections_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/connections/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask the other side something that changes nothing, with the saved settings
+         * @description Ask the other side something that changes nothing, with the saved settings.
+         *
+         *     Role: admin.
+         */
+        post: operations["connections_test_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/consumer-classes": {
         parameters: {
             query?: never;
@@ -1124,6 +1230,28 @@ export interface paths {
          *     Role: any.
          */
         get: operations["correlation_suggestions_members_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/exchanges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the last requests with their answers, secrets masked, newest first
+         * @description List the last requests with their answers, secrets masked, newest first.
+         *
+         *     Role: any.
+         */
+        get: operations["exchanges_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2602,6 +2730,28 @@ export interface paths {
          *     Role: approver.
          */
         post: operations["plans_approve_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{id}/change": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the change that the plan opened, and whether executing waits for it
+         * @description Return the change that the plan opened, and whether executing waits for it.
+         *
+         *     Role: any.
+         */
+        get: operations["plans_change_retrieve"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -4874,6 +5024,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/waiting-messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what waits to be sent about changes, and why, oldest first
+         * @description List what waits to be sent about changes, and why, oldest first.
+         *
+         *     Role: any.
+         */
+        get: operations["waiting_messages_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -5974,6 +6146,13 @@ export interface components {
              */
             after: number | null;
         };
+        /**
+         * @description - `waiting`: People there have not decided, or it has not been read.
+         *     - `approved`: People there have approved it, and it may be carried out.
+         *     - `refused`: People there have rejected or cancelled it.
+         * @enum {string}
+         */
+        ChangeApprovalEnum: "waiting" | "approved" | "refused";
         /** @description Count how many quantities of each kind differ. */
         ChangeCounts: {
             rate: number;
@@ -5981,6 +6160,48 @@ export interface components {
             node_price: number;
             link_price: number;
         };
+        /**
+         * @description - `succeeded`: The plan was carried out.
+         *     - `failed`: The plan was begun and not carried out, or rolled back.
+         *     - `cancelled`: The plan was taken back, rejected, or does not fit any more.
+         * @enum {string}
+         */
+        ChangeEndingEnum: "succeeded" | "failed" | "cancelled";
+        /**
+         * @description - `open`: Make the change.
+         *     - `comment`: Write what happened.
+         *     - `begin`: Say that the plan is being carried out.
+         *     - `end`: Close or cancel the change.
+         * @enum {string}
+         */
+        ChangeMessageKindEnum: "open" | "comment" | "begin" | "end";
+        /** @description A plan's change, and whether executing waits for it. */
+        ChangeOfPlan: {
+            /**
+             * Format: uuid
+             * @description Where plans of the system open their changes now; null: nowhere.
+             */
+            connection?: string | null;
+            connection_name?: string | null;
+            /** @description The latest one; null: none yet. */
+            change: components["schemas"]["OpenedChange"] | null;
+            /** @description The change does not keep the plan from executing. */
+            allows: boolean;
+            /** @description Why the plan may not be executed yet. */
+            because: string;
+            /** @description What waits to be sent about it. */
+            waiting: components["schemas"]["WaitingMessage"][];
+        };
+        /**
+         * @description - `opening`: Waits until the other side has made it.
+         *     - `open`: The other side has it; people there decide about it.
+         *     - `ending`: Waits until the other side has closed or cancelled it.
+         *     - `closed`: Has ended at the other side, or was never made there.
+         *
+         *     Final, for nothing follows: `closed`.
+         * @enum {string}
+         */
+        ChangeStateEnum: "opening" | "open" | "ending" | "closed";
         /**
          * @description - `pass`: Nothing stands in the way.
          *     - `fail`: The plan cannot be carried out because of it.
@@ -6216,6 +6437,98 @@ export interface components {
             readonly id: string;
             /** @description Such as `A-26`. */
             readonly name: string;
+        };
+        /** @description A connection to a product in which plans open their changes. */
+        Connection: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+            /** @description Cannot be changed later. See /connection-products. */
+            product: components["schemas"]["ConnectionProductEnum"];
+            /** @description false: nothing is sent, and no plan waits for its change. */
+            enabled?: boolean;
+            /** @description As /connection-products lists them; replaced as a whole. */
+            settings: {
+                [key: string]: unknown;
+            };
+            /** @description Where the credential is: `env:WEIR_CREDENTIAL_…` or `file:/…`. The credential itself is never stored and never shown. */
+            credential?: string;
+            /** @description Plans are executed only once their change is approved there. */
+            approval_needed?: boolean;
+            /** @description Plans are executed only between start and end of their change. */
+            window_from_change?: boolean;
+            /** @description Systems whose plans open their changes here; a system has one connection. */
+            systems?: string[];
+            /** @description The same by name. */
+            readonly system_names: string[];
+            /** @description Why the other side does not answer; empty: it does. */
+            readonly problem: string;
+            /**
+             * Format: date-time
+             * @description When it is tried again; null: at once.
+             */
+            readonly retry_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it answered last; null: never.
+             */
+            readonly answered_at: string | null;
+            /** @description Messages that wait to be sent; see /waiting-messages. */
+            readonly waiting: number;
+            readonly version: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+            readonly allowed_commands: components["schemas"]["ConnectionCommandEnum"][];
+        };
+        /**
+         * @description - `edit`: PATCH it.
+         *     - `delete`: DELETE it.
+         *     - `test`: Ask the other side something that changes nothing.
+         * @enum {string}
+         */
+        ConnectionCommandEnum: "edit" | "delete" | "test";
+        /** @description A product that changes can be opened in, with its settings. */
+        ConnectionProduct: {
+            name: components["schemas"]["ConnectionProductEnum"];
+            title: string;
+            settings: components["schemas"]["ParameterDescription"][];
+        };
+        /**
+         * @description - `servicenow`: Changes of ServiceNow's Change Management.
+         * @enum {string}
+         */
+        ConnectionProductEnum: "servicenow";
+        ConnectionProducts: {
+            results: components["schemas"]["ConnectionProduct"][];
+        };
+        /** @description A connection to a product in which plans open their changes. */
+        ConnectionRequest: {
+            name: string;
+            /** @description Cannot be changed later. See /connection-products. */
+            product: components["schemas"]["ConnectionProductEnum"];
+            /** @description false: nothing is sent, and no plan waits for its change. */
+            enabled?: boolean;
+            /** @description As /connection-products lists them; replaced as a whole. */
+            settings: {
+                [key: string]: unknown;
+            };
+            /** @description Where the credential is: `env:WEIR_CREDENTIAL_…` or `file:/…`. The credential itself is never stored and never shown. */
+            credential?: string;
+            /** @description Plans are executed only once their change is approved there. */
+            approval_needed?: boolean;
+            /** @description Plans are executed only between start and end of their change. */
+            window_from_change?: boolean;
+            /** @description Systems whose plans open their changes here; a system has one connection. */
+            systems?: string[];
+            reason?: string;
+        };
+        /** @description What came of a test of a connection. */
+        ConnectionTest: {
+            works: boolean;
+            /** @description What answered, or why nothing did. */
+            detail: string;
         };
         /** @description A consumer class and its costs. */
         ConsumerClass: {
@@ -6833,6 +7146,34 @@ export interface components {
             publisher: string;
             /** @description Unix seconds. */
             at_s: number[];
+        };
+        /** @description One request to the other side with its answer; secrets are masked. */
+        Exchange: {
+            id: number;
+            /** Format: uuid */
+            connection: string;
+            connection_name: string;
+            /** Format: uuid */
+            change?: string | null;
+            /** @description Its number there. */
+            change_name?: string | null;
+            /** Format: date-time */
+            at: string;
+            method: string;
+            address: string;
+            /** @description null: there was no answer. */
+            answer_status: number | null;
+            /** @description The body sent; its first 4,000 characters. */
+            request: string;
+            /** @description The body answered; its first 4,000 characters. */
+            response: string;
+            /** @description Why there was no answer; empty: there was. */
+            failure: string;
+            /**
+             * Format: double
+             * @description How long it took, s.
+             */
+            seconds: number;
         };
         /** @description One attempt at a plan. */
         Execution: {
@@ -9078,6 +9419,51 @@ export interface components {
          * @enum {string}
          */
         OpEnum: "shift" | "append" | "detach" | "move" | "exchange";
+        /** @description The change that a plan opened at the other side. */
+        OpenedChange: {
+            /**
+             * Format: uuid
+             * @description Its correlation id there.
+             */
+            id: string;
+            /** Format: uuid */
+            connection: string;
+            connection_name: string;
+            product: components["schemas"]["ConnectionProductEnum"];
+            state: components["schemas"]["ChangeStateEnum"];
+            /** @description Its number there; empty: not known yet. */
+            number: string;
+            /** @description Where people read it there; empty: not known. */
+            link: string;
+            /** @description As people there see it; empty: not read yet. */
+            state_there: string;
+            approval: components["schemas"]["ChangeApprovalEnum"];
+            /** @description Somebody closed or cancelled it there. */
+            is_over_there: boolean;
+            /**
+             * Format: date-time
+             * @description Planned start there.
+             */
+            starts_at: string | null;
+            /**
+             * Format: date-time
+             * @description Planned end there.
+             */
+            ends_at: string | null;
+            /**
+             * Format: date-time
+             * @description When its state was read last; null: not yet.
+             */
+            looked_at: string | null;
+            /** @description How it ends; empty: it goes on. */
+            ending: components["schemas"]["ChangeEndingEnum"] | components["schemas"]["BlankEnum"];
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            opened_at: string | null;
+            /** Format: date-time */
+            closed_at: string | null;
+        };
         /** @description A method with its parameters. */
         Optimizer: {
             name: string;
@@ -9325,6 +9711,21 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["ClassPopulation"][];
         };
+        PaginatedConnectionList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["Connection"][];
+        };
         PaginatedConsumerClassList: {
             /** @description Rows on all pages together. */
             count: number;
@@ -9384,6 +9785,21 @@ export interface components {
              */
             previous: string | null;
             results: components["schemas"]["Evaluation"][];
+        };
+        PaginatedExchangeList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["Exchange"][];
         };
         PaginatedExecutionList: {
             /** @description Rows on all pages together. */
@@ -9880,6 +10296,21 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["UtilityFunction"][];
         };
+        PaginatedWaitingMessageList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["WaitingMessage"][];
+        };
         /** @description One parameter, enough to draw its field. */
         ParameterDescription: {
             name: string;
@@ -10066,6 +10497,27 @@ export interface components {
              * @description Messages that a reliable producer sends per acknowledgement.
              */
             messages_per_transaction?: number;
+            reason?: string;
+        };
+        /** @description A connection to a product in which plans open their changes. */
+        PatchedConnectionRequest: {
+            name?: string;
+            /** @description Cannot be changed later. See /connection-products. */
+            product?: components["schemas"]["ConnectionProductEnum"];
+            /** @description false: nothing is sent, and no plan waits for its change. */
+            enabled?: boolean;
+            /** @description As /connection-products lists them; replaced as a whole. */
+            settings?: {
+                [key: string]: unknown;
+            };
+            /** @description Where the credential is: `env:WEIR_CREDENTIAL_…` or `file:/…`. The credential itself is never stored and never shown. */
+            credential?: string;
+            /** @description Plans are executed only once their change is approved there. */
+            approval_needed?: boolean;
+            /** @description Plans are executed only between start and end of their change. */
+            window_from_change?: boolean;
+            /** @description Systems whose plans open their changes here; a system has one connection. */
+            systems?: string[];
             reason?: string;
         };
         /** @description A consumer class and its costs. */
@@ -13829,6 +14281,32 @@ export interface components {
          * @enum {string}
          */
         VerdictEnum: "nobody" | "worthless" | "free" | "pays" | "margin" | "costs_more" | "against_prices";
+        /** @description What waits to be sent about a change, and why. */
+        WaitingMessage: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            connection: string;
+            connection_name: string;
+            /** Format: uuid */
+            change: string;
+            /** @description Its number there; empty: not opened yet. */
+            change_name: string;
+            /** Format: uuid */
+            plan: string;
+            plan_name: string;
+            kind: components["schemas"]["ChangeMessageKindEnum"];
+            /** Format: date-time */
+            created_at: string;
+            attempts: number;
+            /**
+             * Format: date-time
+             * @description When it is tried next, at the earliest.
+             */
+            next_at: string;
+            /** @description Why the last attempt failed; empty: none did. */
+            problem: string;
+        };
         /** @description The weights of routing costs, in link messages. */
         WeightsRequest: {
             /**
@@ -14027,6 +14505,8 @@ export interface components {
              *     - `approvers_are_one` (403): One approver controls the account of another.
              *     - `already_decided` (409): The caller has approved the plan already.
              *     - `not_approved` (409): Approvals are missing, or no longer count.
+             *     - `change_not_approved` (409): The plan's change in ServiceNow or elsewhere does not allow it; the detail says why.
+             *     - `outside_change_window` (409): The plan's change is planned for another time.
              *     - `outside_window` (409): A maintenance window forbids it now; `override_window` goes on.
              *     - `not_executed` (409): Only a plan that was carried out is rolled back by a plan.
              *     - `cannot_be_rolled_back` (409): What the plan did has no way back.
@@ -16240,6 +16720,315 @@ export interface operations {
             };
         };
     };
+    connection_products_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionProducts"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    connections_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description `name`, `created_at`, `updated_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description Words; each must appear in one of `name`. */
+                search?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedConnectionList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    connections_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "ServiceNow",
+                 *       "product": "servicenow",
+                 *       "settings": {
+                 *         "address": "https://example.service-now.com",
+                 *         "kind": "normal",
+                 *         "assignment_group": "Messaging"
+                 *       },
+                 *       "credential": "env:WEIR_CREDENTIAL_SERVICENOW",
+                 *       "systems": [
+                 *         "7a1e0000-0000-4000-8000-000000000001"
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    connections_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    connections_destroy: {
+        parameters: {
+            query?: {
+                /** @description Why; kept in the history. */
+                reason?: string;
+            };
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    connections_partial_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "approval_needed": false,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["PatchedConnectionRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    connections_test_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionTest"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     consumer_classes_list: {
         parameters: {
             query?: {
@@ -17610,6 +18399,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedMemberList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    exchanges_list: {
+        parameters: {
+            query?: {
+                change?: string;
+                connection?: string;
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description `at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedExchangeList"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -21546,6 +22377,40 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_change_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeOfPlan"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -28370,6 +29235,48 @@ export interface operations {
             406: components["responses"]["Problem406"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    waiting_messages_list: {
+        parameters: {
+            query?: {
+                connection?: string;
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description `created_at`, `next_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                plan?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedWaitingMessageList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {

@@ -30,6 +30,8 @@ READ_ONLY = {
     "audit",
     "calibration-state",
     "computations",
+    "connection-products",
+    "exchanges",
     "flow-status",
     "interests",
     "filtering",
@@ -47,6 +49,7 @@ READ_ONLY = {
     "topology-methods",
     "topology-planners",
     "utility-kinds",
+    "waiting-messages",
 }
 RUNS = {
     *("calibrations", "runs", "allocations", "mappings", "placements", "studies"),
@@ -55,7 +58,10 @@ RUNS = {
     *("correlation-analyses", "correlation-suggestions"),
 }
 # Everybody reads them; one role changes them.
-KEPT_BY = {"agents": ADMINS, "executions": OPERATORS, "policies": ADMINS}
+KEPT_BY = {
+    **{"agents": ADMINS, "connections": ADMINS},
+    **{"executions": OPERATORS, "policies": ADMINS},
+}
 SYSTEM_COMMANDS = {"access": ADMINS, "retention": ADMINS, "adopt-restored": OPERATORS}
 PLAN_COMMANDS = {
     **dict.fromkeys(["submit", "withdraw", "discard", "roll-back"], EDITORS),

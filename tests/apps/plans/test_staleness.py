@@ -23,7 +23,7 @@ from tests.factories.plans import edit_model
 pytestmark = pytest.mark.django_db
 APPS = Path(__file__).resolve().parents[3] / "apps"
 OTHERS = (
-    *("agent", "calibration_settings", "execution", "fit", "interest_import"),
+    *("agent", "calibration_settings", "connection", "execution", "fit", "interest_import"),
     *("mapping_settings", "overlay_evaluation", "plan", "policy"),
     *("run", "schedule", "session", "study", "token", "trigger", "user"),
 )

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from weir.errors import IllegalTransition
 from weir.lifecycle.adaptations import DECISIONS, DecisionCommand, DecisionState
+from weir.lifecycle.changes import CHANGES, ChangeCommand, ChangeState
 from weir.lifecycle.executions import ACTIVE, EXECUTIONS, ExecutionCommand, ExecutionState
 from weir.lifecycle.firings import FIRINGS, FiringCommand, FiringState
 from weir.lifecycle.fits import FITS, FitCommand, FitState
@@ -41,6 +42,7 @@ TABLES = [
     (IMPORTS, ImportState, ImportCommand),
     (DECISIONS, DecisionState, DecisionCommand),
     (SUGGESTIONS, SuggestionState, SuggestionCommand),
+    (CHANGES, ChangeState, ChangeCommand),
 ]
 # As the diagram of weir/lifecycle/plans.py draws it, written down a second time.
 PLAN_WAYS = {

@@ -1,0 +1,1 @@
+"""Changes at ServiceNow or elsewhere that plans open, wait for and close."""

@@ -1,0 +1,58 @@
+"""What a connection to ServiceNow has to know."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from apps.integrations.connectors.settings import (
+    ADDRESS,
+    AUTHENTICATION_HELP,
+    HEADERS,
+    check_authentication,
+    check_headers,
+    check_length,
+)
+from weir.errors import InvalidProblem
+from weir.plugins import about, check_fields
+
+KINDS = ("normal", "emergency", "standard")
+_SYS_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceNowSettings:
+    """The address of an instance, and what its changes are filled with."""
+
+    address: str = field(metadata=ADDRESS)
+    authentication: str = field(default="basic", metadata=AUTHENTICATION_HELP)
+    kind: str = field(
+        default="normal", metadata=about(help="Kind of change: normal, emergency or standard.")
+    )
+    template: str = field(
+        default="",
+        metadata=about(help="sys_id of the published template; for standard changes alone."),
+    )
+    assignment_group: str = field(
+        default="",
+        metadata=about(help="Group that carries changes out, by name or sys_id; empty: nobody."),
+    )
+    cmdb_ci: str = field(
+        default="",
+        metadata=about(help="Configuration item of the system, by name or sys_id; empty: none."),
+    )
+    headers: Mapping[str, str] = field(default_factory=dict, metadata=HEADERS)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_authentication(self.authentication)
+        check_headers(self.headers)
+        check_length("assignment_group", self.assignment_group)
+        check_length("cmdb_ci", self.cmdb_ci)
+        if self.kind not in KINDS:
+            raise InvalidProblem("kind", f"Write one of {', '.join(KINDS)}.")
+        if self.kind == "standard" and not _SYS_ID.fullmatch(self.template):
+            raise InvalidProblem(
+                "template", "Give the sys_id of the template: 32 of the characters 0-9 and a-f."
+            )
+        if self.kind != "standard" and self.template:
+            raise InvalidProblem("template", "Only standard changes have a template; leave it out.")

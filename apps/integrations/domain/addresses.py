@@ -1,0 +1,66 @@
+"""Decide which servers a connection may reach."""
+
+from collections.abc import Sequence
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from urllib.parse import urlsplit
+
+from weir.errors import InvalidProblem
+
+Network = IPv4Network | IPv6Network
+
+# A translator turns these into the IPv4 address in their last bytes.
+_TRANSLATED = ip_network("64:ff9b::/96")
+
+
+def check_address(address: str, *, plain_http: bool, field: str = "address") -> None:
+    """Raise InvalidProblem unless this is the address of a server that requests may go to."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError as error:
+        raise InvalidProblem(field, f"Is no address: {error}.") from error
+    if not address.isascii() or not address.isprintable() or " " in address:
+        raise InvalidProblem(field, "Write it in ASCII, without spaces.")
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise InvalidProblem(field, "Begin with https:// and the name of the server.")
+    if parts.scheme == "http" and not plain_http:
+        raise InvalidProblem(field, "Only https:// is allowed; WEIR_PLAIN_HTTP=1 allows http://.")
+    if "@" in parts.netloc:
+        raise InvalidProblem(field, "Leave name and password out; give a credential instead.")
+    if parts.query or parts.fragment or "?" in address or "#" in address:
+        raise InvalidProblem(field, "Leave out what follows the path.")
+    if port == 0:
+        raise InvalidProblem(field, "Port 0 reaches nobody.")
+
+
+def refusal_of(text: str, allowed: Sequence[Network]) -> str:
+    """Return why an IP address may not be dialled; empty if it may.
+
+    Public addresses may, and private ones in a network that the installation names.
+    """
+    given = ip_address(text.partition("%")[0])
+    address = _meant(given)
+    if any(address in network for network in allowed if network.version == address.version):
+        return ""
+    if address.is_global and not address.is_multicast:
+        return ""
+    return (
+        f"{address} is no public address. An administrator of the installation can allow its "
+        "network in WEIR_PRIVATE_NETWORKS."
+    )
+
+
+def _meant(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return the IPv4 address that an IPv6 address stands for, else the address itself."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in _TRANSLATED:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address

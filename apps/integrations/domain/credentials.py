@@ -1,0 +1,77 @@
+"""Read credentials by reference: only a variable or a file that the installation allows."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from weir.errors import InvalidProblem
+
+LARGEST_BYTES = 16 * 1024
+FIELD = "credential"
+
+
+def check_reference(reference: str, *, prefix: str, folder: Path | None) -> None:
+    """Raise InvalidProblem where this installation allows no such reference."""
+    kind, colon, name = reference.partition(":")
+    if not reference:
+        return
+    if not colon or kind not in ("env", "file"):
+        example = f"env:{prefix}SERVICENOW"
+        raise InvalidProblem(
+            FIELD, f"Write {example} or file:/path. The credential itself is never stored."
+        )
+    if kind == "env":
+        rest = name.removeprefix(prefix)
+        if not name.startswith(prefix) or not rest.isascii() or not rest.isidentifier():
+            raise InvalidProblem(FIELD, f"Only variables that begin with {prefix} are read.")
+    elif folder is None:
+        raise InvalidProblem(
+            FIELD, "This installation reads no files: set WEIR_CREDENTIALS_DIR to their folder."
+        )
+    elif not _below(name, folder):
+        raise InvalidProblem(FIELD, f"Only files below {folder} are read.")
+
+
+def credential(
+    reference: str, *, prefix: str, folder: Path | None, environ: Mapping[str, str]
+) -> str:
+    """Return the credential. Raises InvalidProblem, which never holds a value."""
+    check_reference(reference, prefix=prefix, folder=folder)
+    kind, _, name = reference.partition(":")
+    if kind == "env":
+        value = environ.get(name, "").strip()
+        if not value:
+            raise InvalidProblem(FIELD, f"{name} is not set where this process runs.")
+    elif kind == "file":
+        value = _read(Path(name))
+    else:
+        return ""
+    if not value.isprintable():
+        raise InvalidProblem(FIELD, f"{reference} holds more than one line of text.")
+    return value
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            text = file.read(LARGEST_BYTES + 1)
+        value = text.decode("utf-8").strip()
+    except OSError as error:
+        raise InvalidProblem(FIELD, f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError:
+        raise InvalidProblem(FIELD, f"{path} holds no text in UTF-8.") from None
+    if not value or len(text) > LARGEST_BYTES:
+        raise InvalidProblem(FIELD, f"{path} is empty, or too large for a credential.")
+    return value
+
+
+def _below(name: str, folder: Path) -> bool:
+    """Return whether the file lies below the folder, links resolved on both sides."""
+    path = Path(name)
+    if not path.is_absolute() or "\x00" in name:
+        return False
+    try:
+        return path.resolve() != folder.resolve() and path.resolve().is_relative_to(
+            folder.resolve()
+        )
+    except (OSError, RuntimeError):
+        return False

@@ -1,0 +1,58 @@
+"""Read connections, what waits for them, and the changes of plans."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from apps.integrations.models import Change, Connection, Message
+from apps.integrations.selectors.gate import change_of, connection_of, refusal
+from apps.plans.models import Plan
+from weir.lifecycle.changes import ChangeState
+from weir.lifecycle.plans import PlanState
+
+
+def connection_rows() -> QuerySet[Connection]:
+    """Return the connections with their systems, and how many messages wait."""
+    return Connection.objects.prefetch_related("systems").annotate(
+        waiting=Count("changes__messages", filter=Q(changes__messages__sent_at=None)),
+        used=Exists(Change.objects.filter(connection=OuterRef("pk"))),
+    )
+
+
+def waiting_rows() -> QuerySet[Message]:
+    """Return what waits to be sent, in the order in which it will be."""
+    return Message.objects.filter(sent_at=None).select_related(
+        "change__plan__system", "change__connection"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChange:
+    """A plan's change, as far as there is, and whether executing waits for it."""
+
+    connection: Connection | None
+    """Where plans of the system open their changes now."""
+    change: Change | None
+    allows: bool
+    because: str
+    waiting: list[Message]
+
+
+def plan_change(plan: Plan, now: datetime) -> PlanChange:
+    """Return how the plan's change stands, and why the plan may not be executed yet."""
+    connection, change = connection_of(plan), change_of(plan)
+    code, because = "", ""
+    waits = plan.state in (PlanState.PENDING_REVIEW, PlanState.APPROVED)
+    if connection is not None and waits:
+        code, because = refusal(plan, connection, change, now)
+    waiting: list[Message] = []
+    if change is not None and change.state != ChangeState.CLOSED:
+        waiting = list(change.messages.filter(sent_at=None).order_by("id"))
+    return PlanChange(
+        connection=connection,
+        change=change,
+        allows=not code,
+        because=because if code else "",
+        waiting=waiting,
+    )

@@ -1,0 +1,184 @@
+"""Create, change, delete and test connections; each change has a version and an audit entry."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.audit.services import record
+from apps.common.errors import ApplicationError, Conflict, PreconditionFailed, check_version
+from apps.common.events import publish
+from apps.integrations.connectors import product
+from apps.integrations.domain.addresses import check_address
+from apps.integrations.domain.contract import ExchangeError
+from apps.integrations.domain.credentials import check_reference
+from apps.integrations.models import ConnectedSystem, Connection, Message
+from apps.integrations.services.work import connector_of
+from apps.systems.models import System
+from weir.errors import InvalidProblem, UnknownMethod
+from weir.plugins import from_dict
+
+FIELDS = (
+    *("name", "enabled", "settings", "credential"),
+    *("approval_needed", "window_from_change"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestResult:
+    """Whether the other side answered a test, and what came of it."""
+
+    works: bool
+    detail: str
+
+
+@transaction.atomic
+def connection_create(*, actor: User, values: Mapping[str, Any], reason: str = "") -> Connection:
+    """Add a connection. Raises ApplicationError naming the field, Conflict for what is taken."""
+    given = dict(values)
+    systems = given.pop("systems", [])
+    row = Connection(**given)
+    _save(row, systems)
+    _record(row, "create", actor, after=_plain(row), reason=reason)
+    return row
+
+
+@transaction.atomic
+def connection_update(
+    *,
+    connection: Connection,
+    actor: User,
+    expected_version: int,
+    values: Mapping[str, Any],
+    reason: str = "",
+) -> Connection:
+    """Change the given members; `settings` and `systems` are replaced as a whole.
+
+    What waits is tried again at once: the change may be what it waited for.
+    """
+    row = _latest(connection, expected_version)
+    given, before = dict(values), _plain(row)
+    systems = given.pop("systems", None)
+    if given.pop("product", row.product) != row.product:
+        raise ApplicationError.of_field("product", "Cannot be changed; add another connection.")
+    for name, value in given.items():
+        setattr(row, name, value)
+    row.version += 1
+    row.failures, row.problem, row.retry_at = 0, "", None
+    _save(row, systems)
+    Message.objects.filter(change__connection=row, sent_at=None).update(next_at=timezone.now())
+    after = _plain(row)
+    moved = [name for name in after if after[name] != before[name]]
+    _record(
+        row,
+        "update",
+        actor,
+        before={name: before[name] for name in moved},
+        after={name: after[name] for name in moved},
+        reason=reason,
+    )
+    return row
+
+
+@transaction.atomic
+def connection_delete(
+    *, connection: Connection, actor: User, expected_version: int, reason: str = ""
+) -> None:
+    """Delete a connection that has opened no change."""
+    row = _latest(connection, expected_version)
+    if row.changes.exists():
+        raise Conflict(
+            "still_in_use", f"Plans have opened changes in {row}. Disable the connection instead."
+        )
+    before = _plain(row)
+    _record(row, "delete", actor, before=before, reason=reason)
+    row.delete()
+
+
+def connection_test(*, connection: Connection) -> TestResult:
+    """Ask the other side something that changes nothing; the exchange is kept."""
+    try:
+        return TestResult(works=True, detail=connector_of(connection).test())
+    except ExchangeError as error:
+        return TestResult(works=False, detail=str(error))
+
+
+def _latest(connection: Connection, expected_version: int) -> Connection:
+    row = Connection.objects.select_for_update().filter(pk=connection.pk).first()
+    if row is None:
+        raise PreconditionFailed(
+            "version_mismatch", f"{connection} was deleted meanwhile. Reload the list."
+        )
+    check_version(row, expected_version)
+    return row
+
+
+def _save(row: Connection, systems: Sequence[System] | None) -> None:
+    """Check and save a connection, and which systems' plans open their changes there."""
+    _check(row)
+    same = Connection.objects.filter(name=row.name).exclude(pk=row.pk)
+    if same.exists():
+        message = f'"{row.name}" is taken; choose another name.'
+        raise Conflict.of_field("name", message, code="name_taken", detail=message)
+    row.save()
+    if systems is None:
+        return
+    wanted = {system.pk: system for system in systems}
+    elsewhere = ConnectedSystem.objects.filter(system__in=wanted).exclude(connection=row)
+    taken = elsewhere.select_related("system", "connection").first()
+    if taken is not None:
+        message = f"{taken.system} is connected to {taken.connection}; take it off there first."
+        raise ApplicationError.of_field("systems", message)
+    row.connected.exclude(system__in=wanted).delete()
+    held = set(row.connected.values_list("system", flat=True))
+    ConnectedSystem.objects.bulk_create(
+        ConnectedSystem(connection=row, system=system)
+        for pk, system in wanted.items()
+        if pk not in held
+    )
+
+
+def _check(row: Connection) -> None:
+    try:
+        kind = product(row.product)
+    except UnknownMethod as error:
+        raise ApplicationError.of_field("product", f"{error}.") from error
+    try:
+        values = from_dict(kind.Settings, row.settings)
+        check_address(values.address, plain_http=settings.WEIR_PLAIN_HTTP)
+    except InvalidProblem as error:
+        field = f"settings.{error.path}" if error.path else "settings"
+        raise ApplicationError.of_field(field, error.message) from error
+    if values.authentication != "none" and not row.credential:
+        raise ApplicationError.of_field(
+            "credential", f"Say where the credential is: env:{settings.WEIR_CREDENTIAL_PREFIX}NAME."
+        )
+    try:
+        check_reference(
+            row.credential,
+            prefix=settings.WEIR_CREDENTIAL_PREFIX,
+            folder=settings.WEIR_CREDENTIALS_DIR,
+        )
+    except InvalidProblem as error:
+        raise ApplicationError.of_field(error.path, error.message) from error
+
+
+def _plain(row: Connection) -> dict[str, Any]:
+    names = row.connected.order_by("system__name").values_list("system__name", flat=True)
+    return {**{name: getattr(row, name) for name in FIELDS}, "systems": list(names)}
+
+
+def _record(row: Connection, action: str, actor: User, **values: Any) -> None:
+    record(
+        actor=actor,
+        action=action,
+        object_kind="connection",
+        object_id=row.public_id,
+        object_name=row.name,
+        **values,
+    )
+    publish("connection", id=row.public_id)
