@@ -42,6 +42,7 @@ COMMANDS = {
     "manage_people": Permission.ADMINISTER,
     "manage_agents": Permission.ADMINISTER,
     "manage_tokens": Permission.OWN_ACCOUNT,
+    "manage_connections": Permission.ADMINISTER,
 }
 SESSION_COMMANDS = choices(*COMMANDS)
 TOKEN_COMMANDS = choices("revoke")

@@ -130,6 +130,17 @@ export const keys = {
     /** Among the lists: it moves with edits of the model and with executions. */
     modelState: (query: object) => ["plans", "list", "model-state", query] as const,
   },
+  /** Where changes are opened. What waits and what was exchanged moves by itself. */
+  connections: {
+    all: ["connections"] as const,
+    list: (query: ListQuery) => ["connections", "list", query] as const,
+    one: (id: string) => ["connections", "one", id] as const,
+    exchanges: (id: string, query: ListQuery) => ["connections", "exchanges", id, query] as const,
+    waiting: (id: string, query: ListQuery) => ["connections", "waiting", id, query] as const,
+    products: ["connections", "products"] as const,
+  },
+  /** The change that a plan opened: among the plans, so that it moves with them. */
+  planChange: (id: string) => ["plans", "one", id, "change"] as const,
   executions: {
     all: ["executions"] as const,
     one: (id: string) => ["executions", "one", id] as const,

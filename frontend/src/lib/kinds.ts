@@ -123,6 +123,8 @@ export const to = {
   plans: "/plans",
   plan: (id: string) => `/plans/${id}`,
   audit: "/audit",
+  connections: "/connections",
+  connection: (id: string) => `/connections/${id}`,
   settings: "/settings",
 };
 

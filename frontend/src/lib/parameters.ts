@@ -19,6 +19,27 @@ function pointsOf(value: unknown): Point[] {
   });
 }
 
+/** A mapping is typed as lines such as "X-Team: messaging". */
+function linesOf(value: unknown): string {
+  if (typeof value !== "object" || value === null) return "";
+  return Object.entries(value)
+    .map(([name, text]) => `${name}: ${asText(text)}`)
+    .join("\n");
+}
+
+function readLines(text: string, path: string): { value?: unknown; errors: FieldProblem[] } {
+  const value: Record<string, string> = {};
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    const [name = "", ...rest] = line.split(":");
+    if (name.trim() === "" || rest.length === 0) {
+      return { errors: [{ field: path, message: `Line ${index + 1}: write "name: value".` }] };
+    }
+    value[name.trim()] = rest.join(":").trim();
+  }
+  return { value, errors: [] };
+}
+
 const FIRST_POINTS: Point[] = [
   { rate: "0", utility: "0" },
   { rate: "10", utility: "50" },
@@ -37,6 +58,7 @@ export function parameterDraft(
         const points = pointsOf(value);
         return [parameter.name, points.length > 0 ? points : FIRST_POINTS];
       }
+      if (parameter.type === "mapping") return [parameter.name, linesOf(value)];
       return [parameter.name, asText(value)];
     }),
   );
@@ -70,6 +92,7 @@ function readOne(
   }
   const text = typeof given === "string" ? given : "";
   if (parameter.type === "string") return { value: text, errors: [] };
+  if (parameter.type === "mapping") return readLines(text, path);
   const value = readNumber(text);
   if (value === null) {
     return parameter.required

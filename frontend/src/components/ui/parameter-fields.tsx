@@ -2,7 +2,7 @@
 import { useState } from "react";
 
 import { Note } from "./dialogs";
-import { CheckField, NumberField, TextField } from "./fields";
+import { CheckField, NumberField, TextArea, TextField } from "./fields";
 import { Icon } from "./icons";
 
 import { countText, fixed } from "@/lib/numbers";
@@ -215,6 +215,13 @@ export function ParameterFields({
         }
         if (typeof value === "boolean") {
           return <CheckField key={parameter.name} {...common} value={value} onChange={set} />;
+        }
+        if (parameter.type === "mapping") {
+          return (
+            <div key={parameter.name} className="wide">
+              <TextArea {...common} required={false} value={value ?? ""} onChange={set} />
+            </div>
+          );
         }
         if (parameter.type === "string") {
           return <TextField key={parameter.name} {...common} value={value ?? ""} onChange={set} />;

@@ -6,6 +6,7 @@ import { useParams } from "react-router";
 import { AgentsPanel } from "./agents-panel";
 import { ExecutionBanner, PlanBanner } from "./banners";
 import { BoundPanel } from "./bound-panel";
+import { ChangePanel } from "./change-panel";
 import { ChangesPanel } from "./changes-panel";
 import { BlastRadiusPanel, ChecksPanel, type DryRun } from "./checks-panel";
 import { DecisionPanel } from "./decision-panel";
@@ -236,6 +237,7 @@ function PlanView({ plan }: { plan: PlanDetail }) {
                 <BlastRadiusPanel plan={plan} />
               </>
             )}
+            <ChangePanel plan={plan} />
             <HistoryPanel plan={plan} />
           </div>
         </div>

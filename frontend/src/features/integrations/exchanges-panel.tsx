@@ -1,0 +1,129 @@
+/** The last requests to the other side with their answers; secrets are masked by the server. */
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { exchangesQuery, type Exchange } from "@/api/connections";
+import { DataTable, type Column } from "@/components/ui/data-table";
+import { pagerOf, useListAddress } from "@/components/ui/list-tools";
+import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { Scroll } from "@/components/ui/scroll";
+import { Badge } from "@/components/ui/state-badge";
+import { fixed } from "@/lib/numbers";
+import { clockText, exactTime } from "@/lib/time";
+
+function Answered({ exchange }: { exchange: Exchange }) {
+  const status = exchange.answer_status;
+  if (status === null) {
+    return (
+      <Badge tone="bad" icon="offline" title={exchange.failure}>
+        No answer
+      </Badge>
+    );
+  }
+  const good = status < 300;
+  return (
+    <Badge tone={good ? "good" : "bad"} icon={good ? "check" : "x"}>
+      {fixed(status)}
+    </Badge>
+  );
+}
+
+function pretty(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    // Cut off, or no JSON: as it is.
+    return text;
+  }
+}
+
+function Body({ title, text }: { title: string; text: string }) {
+  return (
+    <div>
+      <h3 className="checkshead">{title}</h3>
+      {text === "" ? (
+        <p className="muted">Empty.</p>
+      ) : (
+        <Scroll label={title} maxHeight={320}>
+          <pre className="exchangebody">{pretty(text)}</pre>
+        </Scroll>
+      )}
+    </div>
+  );
+}
+
+export function ExchangesPanel({ connection }: { connection: string }) {
+  const address = useListAddress([], "", "exchanges_");
+  const exchanges = useQuery(exchangesQuery(connection, address.cursor));
+  const [open, setOpen] = useState<number | null>(null);
+  const columns: Column<Exchange>[] = [
+    {
+      key: "at",
+      title: "At",
+      unit: "UTC",
+      cell: (exchange) => <span title={exactTime(exchange.at)}>{clockText(exchange.at)}</span>,
+    },
+    {
+      key: "request",
+      title: "Request",
+      cell: (exchange) => (
+        <button
+          type="button"
+          className="link mono"
+          style={{ overflowWrap: "anywhere", textAlign: "left" }}
+          aria-expanded={open === exchange.id}
+          onClick={() => setOpen(open === exchange.id ? null : exchange.id)}
+        >
+          {exchange.method} {exchange.address}
+        </button>
+      ),
+    },
+    {
+      key: "change",
+      title: "Change",
+      cell: (exchange) => exchange.change_name || <span className="faint">none</span>,
+    },
+    { key: "status", title: "Answer", cell: (exchange) => <Answered exchange={exchange} /> },
+    {
+      key: "seconds",
+      title: "Took",
+      unit: "s",
+      number: true,
+      cell: (exchange) => fixed(exchange.seconds, 2),
+    },
+  ];
+  return (
+    <Panel
+      title="Last exchanges"
+      sub={exchanges.data ? `${fixed(exchanges.data.count)}, newest first` : undefined}
+      flush
+      footer={pagerOf(exchanges.data, "exchanges", address)}
+    >
+      <QueryBody query={exchanges} what="Exchanges">
+        {(page) =>
+          page.results.length === 0 ? (
+            <Empty>Nothing was sent yet. A test sends a request that changes nothing.</Empty>
+          ) : (
+            <DataTable
+              label="Last exchanges"
+              columns={columns}
+              rows={page.results}
+              rowKey={(exchange) => String(exchange.id)}
+              under={(exchange) =>
+                exchange.id === open ? (
+                  <>
+                    {exchange.failure ? <p className="down">{exchange.failure}</p> : null}
+                    <div className="exchange">
+                      <Body title="Sent" text={exchange.request} />
+                      <Body title="Answered" text={exchange.response} />
+                    </div>
+                  </>
+                ) : null
+              }
+            />
+          )
+        }
+      </QueryBody>
+    </Panel>
+  );
+}
