@@ -58,7 +58,10 @@ def _workers() -> dict[str, tuple[str, str]]:
     """Return of each worker's name the queue that it takes from, and what waits for it."""
     return {
         "worker": (settings.CELERY_TASK_DEFAULT_QUEUE, "Runs stay queued until it takes them."),
-        "imports worker": ("imports", "Imports of interests wait until it takes them."),
+        "imports worker": (
+            "imports",
+            "Imports of interests, and changes of plans, wait until it takes them.",
+        ),
         "control worker": (
             "control",
             "Schedules do not fire, and what ended without a word stays under way.",

@@ -9,7 +9,7 @@ export type Connection = Schemas["Connection"];
 export type Exchange = Schemas["Exchange"];
 export type WaitingMessage = Schemas["WaitingMessage"];
 export type ConnectionProduct = Schemas["ConnectionProduct"];
-export type Change = Schemas["ChangeRecord"];
+export type Change = Schemas["OpenedChange"];
 
 /** The other side answers when it likes; nobody sends news of that. */
 const LOOK_MS = 5_000;

@@ -13015,7 +13015,7 @@ export interface components {
          *     - `manage_tokens`: Make and revoke one's own tokens.
          * @enum {string}
          */
-        SessionCommandEnum: "create_system" | "start_run" | "manage_people" | "manage_agents" | "manage_tokens";
+        SessionCommandEnum: "create_system" | "start_run" | "manage_people" | "manage_agents" | "manage_tokens" | "manage_connections";
         /** @description A node's resource or a link that cannot carry the minimum rates. */
         Shortage: {
             kind: components["schemas"]["ShortageKindEnum"];

@@ -3,6 +3,7 @@ import { lazy } from "react";
 
 import "./integrations.css";
 
+import { keys } from "@/api/query-keys";
 import { to } from "@/lib/kinds";
 import type { Manifest } from "@/lib/manifest";
 
@@ -21,4 +22,7 @@ export const manifest: Manifest = {
       owns: ["connections"],
     },
   ],
+  news: {
+    change: () => ({ paced: [keys.connections.all, keys.plans.all] }),
+  },
 };
