@@ -23,6 +23,12 @@ OF_OTHER_STACKS = (
 )
 # A worker that falls silent is noticed sooner than in production, so that kill tests stay short.
 SILENCE_S = "8"
+# A test's own ServiceNow may be reached, and with which credential.
+OTHER_SERVERS = {
+    "WEIR_PRIVATE_NETWORKS": "127.0.0.0/8",
+    "WEIR_PLAIN_HTTP": "1",
+    "WEIR_CREDENTIAL_SERVICENOW": "weir:correct horse",
+}
 # What a test may take anywhere. Starting the whole system, which the first one has to wait for, has
 # limits of its own for each part.
 MOST_S = 300.0
@@ -45,7 +51,9 @@ def weir() -> Iterator[Stack]:
         # What a run that was cut off has left would go on: schedules fire, plans wait.
         Stack(state_dir=STATE_DIR, given=given).down()
         shutil.rmtree(STATE_DIR)
-    stack = Stack(state_dir=STATE_DIR, given={**given, "WEIR_RUN_SILENCE_S": SILENCE_S})
+    stack = Stack(
+        state_dir=STATE_DIR, given={**given, "WEIR_RUN_SILENCE_S": SILENCE_S, **OTHER_SERVERS}
+    )
     stack.up()
     api = Api(stack.environment()["WEIR_WEB_URL"])
     # The demo's first runs: a test that tidies up behind itself must not cancel them.

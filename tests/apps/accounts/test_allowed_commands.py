@@ -95,6 +95,12 @@ def test_session(client, world: World):
         "manage_tokens",
         client.post("/api/v1/tokens", {"name": "t", "roles": []}, format="json"),
     )
+    connection = {"name": "c", "product": "servicenow", "settings": {"address": "https://a.test"}}
+    agree(
+        shown,
+        "manage_connections",
+        client.post("/api/v1/connections", connection, format="json"),
+    )
 
 
 @pytest.mark.parametrize("state", list(RunState))
