@@ -17,7 +17,7 @@ from tests.agent.kept_site import FLOWS, STREAMS, Site
 from tests.agent.planes import until
 from tests.agent.publishing import log_in
 from weir_client import subjects
-from weir_client.subscriber import SUBSCRIBER_USER
+from weir_client.subscriber_login import SUBSCRIBER_USER
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 

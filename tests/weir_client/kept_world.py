@@ -179,7 +179,9 @@ class Reader:
             place: max(self._buffers[place, reading.generation], default=0)
             for place, reading in self._following.streams.items()
         }
-        self.lost += self._following.compare(self._agent.answer(), received)
+        self.lost += self._following.compare(
+            self._agent.answer(), received, self._following.known()
+        )
         self._save()
 
     def step(self, place: Place | None = None) -> bool:

@@ -142,12 +142,12 @@ def test_a_last_that_was_removed_is_waited_for_until_its_stream_was_read_to_ther
     following.begin("f", (Stay(1, A, 1),), Courses({}, {A: (1, 10)}), NEWEST)
     course: Course = (Stay(1, A, 1, 14), Stay(2, B, 5, 9), Stay(3, C, 7))
     there = Courses({"f": course}, {A: (3, 20), B: (1, 9), C: (1, 7)})
-    assert following.compare(there, {}) == []
+    assert following.compare(there, {}, following.known()) == []
     assert following.flows["f"].place == A
     gone = Courses({"f": course}, {A: (18, 20), B: (1, 9), C: (1, 7)})
-    assert following.compare(gone, {A: 12}) == [], "what has come is read first"
+    assert following.compare(gone, {A: 12}, following.known()) == [], "what has come is read first"
     following.finish(A, 12, "", following.streams[A].generation)
-    assert following.compare(gone, {A: 12}) == [Lost(A, 13, 14, ("f",))]
+    assert following.compare(gone, {A: 12}, following.known()) == [Lost(A, 13, 14, ("f",))]
     assert following.flows["f"] == Wanted(B, 2, 4)
     assert set(following.streams) == {B}
 

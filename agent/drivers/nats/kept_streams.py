@@ -130,7 +130,7 @@ class KeptStreams:
         """Why a hand-over does not come to its end; empty while they do."""
         self.tasks = Watched()
         self._is_started = False
-        self._readers = ReadersQuestions(session, self._course)
+        self._readers = ReadersQuestions(session, self._course, self.stream_is_missing)
 
     def start(self) -> None:
         """Begin to hand over and to answer; idempotent."""
@@ -227,6 +227,11 @@ class KeptStreams:
         if flow is None:
             return ()
         return None if flow.is_going else flow.course
+
+    def stream_is_missing(self, place: Place) -> None:
+        """Have a stream that is not there any more made again."""
+        self._ensured.pop(place, None)
+        self._changed.set()
 
     # --- hand-overs
 
