@@ -117,6 +117,8 @@ class StreamReading:
         self._acknowledged = 0
         self._owed: dict[str, int] = {}
         """Request for a sign of life -> the count of the last message before it."""
+        self._is_due = asyncio.Event()
+        """Set when requests of flow control may have to be answered."""
         self._subscription: Any = None
         self._task: asyncio.Task[None] | None = None
 
@@ -136,10 +138,11 @@ class StreamReading:
         with suppress(errors.Error):
             await self._record.post("remove", **self._fields())
 
-    async def take(self) -> Item:
+    def take(self) -> Item:
         """Return the first of those that wait."""
         item = self.waiting.popleft()
-        await self._answer_flow_control()
+        if self._owed:
+            self._is_due.set()
         return item
 
     # --- what is done
@@ -225,24 +228,26 @@ class StreamReading:
         silent = 0
         while not self.is_broken:
             self._is_heard = False
-            await asyncio.sleep(BEAT_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(BEAT_S):
+                    await self._answer_flow_control()
             silent = 0 if self._is_heard else silent + 1
             if silent >= SILENT_BEATS:
                 self._break()
 
     async def _on_message(self, message: Any) -> None:
         try:
-            await self._take_in(message)
+            self._take_in(message)
         except Exception as error:
             self._calls.failed(error)
 
-    async def _take_in(self, message: Any) -> None:
+    def _take_in(self, message: Any) -> None:
         self._is_heard = True
         if self.is_broken:
             return
         headers = message.headers or {}
         if not message.reply.startswith(_DELIVERED):
-            await self._take_sign(message.reply, headers)
+            self._take_sign(message.reply, headers)
             return
         at = message.metadata.sequence
         if at.consumer != self._count + 1:
@@ -254,7 +259,7 @@ class StreamReading:
         self.waiting.append(Item(at.stream, at.consumer, name, origin, message.data, headers))
         self._calls.news()
 
-    async def _take_sign(self, reply: str, headers: Mapping[str, str]) -> None:
+    def _take_sign(self, reply: str, headers: Mapping[str, str]) -> None:
         """Take what is no message: a heartbeat, or a request of flow control, which is repeated in
         heartbeats while the broker waits for it."""
         last = headers.get("Nats-Last-Consumer", "")
@@ -264,15 +269,19 @@ class StreamReading:
         request = reply or headers.get("Nats-Consumer-Stalled", "")
         if request.startswith(_FLOW_CONTROL):
             self._owed.setdefault(request, self._count)
-            await self._answer_flow_control()
+            self._is_due.set()
 
     async def _answer_flow_control(self) -> None:
-        """Answer what was requested before the first message that waits."""
-        first = self.waiting[0].sent if self.waiting else self._count + 1
-        for request in [each for each, count in self._owed.items() if count < first]:
-            del self._owed[request]
-            with suppress(errors.Error):
-                await self._client.publish(request)
+        """Answer each request when everything before it was taken, until cancelled. One that stays
+        without an answer is repeated."""
+        while True:
+            await self._is_due.wait()
+            self._is_due.clear()
+            first = self.waiting[0].sent if self.waiting else self._count + 1
+            for request in [each for each, count in self._owed.items() if count < first]:
+                del self._owed[request]
+                with suppress(errors.Error):
+                    await self._client.publish(request)
 
     def _break(self) -> None:
         self.is_broken = True

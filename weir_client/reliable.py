@@ -230,10 +230,10 @@ class ReliableSubscriber:
         done, self._in_hand = self._in_hand, None
         if done is not None:
             self._following.finish(done.place, done.item.number, done.item.flow, done.generation)
-            self._streams.finish(done.place, done.item, done.generation)
             if self._following.is_changed:
                 async with self._changing:
                     await self._settle()
+            self._streams.finish(done.place, done.item, done.generation)
 
     async def _next(self) -> Message | Lost | None:
         while True:
@@ -265,7 +265,7 @@ class ReliableSubscriber:
             return False  # it is about to be opened anew
         item = reading.waiting[0]
         if item.number <= current.position:
-            await reading.take()
+            reading.take()
             return True
         lost = self._following.lost_before(place, item.number)
         if lost is not None or item.number > current.position + 1:
@@ -283,7 +283,7 @@ class ReliableSubscriber:
                 self._is_in_doubt.set()
             return False
         self._held.pop(place, None)
-        await reading.take()
+        reading.take()
         if signal is not None:
             await self._take_signals(place, reading, item, signal)
             return True
@@ -325,9 +325,10 @@ class ReliableSubscriber:
                         place, then.number, then.flow, signal
                     ):
                         break
-                    item = await reading.take()
+                    item = reading.take()
+            # First, as the application may not wait for the rest.
+            self._following.finish(place, item.number, "", reading.generation)
             await self._settle()
-        self._following.finish(place, item.number, "", reading.generation)
         self._streams.finish(place, item, reading.generation)
 
     # --- what is kept
