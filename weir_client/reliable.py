@@ -117,6 +117,8 @@ class ReliableSubscriber:
         self._news = asyncio.Event()
         self._is_in_doubt = asyncio.Event()
         self._is_back = asyncio.Event()
+        self._is_unsettled = False
+        """Whether nobody has settled what was changed."""
         self._is_closed = False
         self._failure: Exception | None = None
         self._streams = OpenStreams(
@@ -283,10 +285,10 @@ class ReliableSubscriber:
                 self._is_in_doubt.set()
             return False
         self._held.pop(place, None)
-        reading.take()
         if signal is not None:
             await self._take_signals(place, reading, item, signal)
             return True
+        reading.take()
         if not item.is_signal and not item.is_memory:
             if self._following.is_wanted(place, item.number, item.flow):
                 self._in_hand = _InHand(place, item, reading.generation)
@@ -307,29 +309,39 @@ class ReliableSubscriber:
         return None
 
     async def _take_signals(
-        self, place: Place, reading: StreamReading, item: Item, signal: Signal | None
+        self, place: Place, reading: StreamReading, item: Item, signal: Signal
     ) -> None:
         """Take a signal, and those that follow at once: flows that go the same way go together, and
-        what is kept of them is written once."""
+        what is kept of them is written once. The application may stop waiting at any moment."""
+        generation, done = reading.generation, None
         async with self._changing:
-            while signal is not None:
-                self._following.take_signal(place, item.number, item.flow, signal)
-                current = self._following.streams.get(place)
-                if current is None or current.generation != reading.generation:
+            while self._is_next(place, generation, item):
+                done = reading.take()
+                self._following.take_signal(place, done.number, done.flow, signal)
+                self._following.finish(place, done.number, "", generation)
+                if not reading.waiting or reading.waiting[0].number != done.number + 1:
                     break
-                signal = None
-                if reading.waiting and reading.waiting[0].number == item.number + 1:
-                    then = reading.waiting[0]
-                    signal = self._signal_of(then)
-                    if signal is None or self._following.holds(
-                        place, then.number, then.flow, signal
-                    ):
-                        break
-                    item = reading.take()
-            # First, as the application may not wait for the rest.
-            self._following.finish(place, item.number, "", reading.generation)
+                item = reading.waiting[0]
+                following = self._signal_of(item)
+                if following is None or self._following.holds(
+                    place, item.number, item.flow, following
+                ):
+                    break
+                signal = following
             await self._settle()
-        self._streams.finish(place, item, reading.generation)
+        if done is not None:
+            self._streams.finish(place, done, generation)
+
+    def _is_next(self, place: Place, generation: int, item: Item) -> bool:
+        """Return whether an item is the next one of a stream that is not to be read anew."""
+        reading, current = self._streams.get(place), self._following.streams.get(place)
+        return (
+            reading is not None
+            and current is not None
+            and reading.generation == current.generation == generation
+            and bool(reading.waiting)
+            and reading.waiting[0] is item
+        )
 
     # --- what is kept
 
@@ -366,16 +378,26 @@ class ReliableSubscriber:
     async def _settle(self) -> None:
         """Keep what has changed, which waits for the broker as long as that takes; then read the
         streams that are to be read, each as soon as it can be."""
+        try:
+            await self._keep()
+            for place in await self._streams.match(self._following):
+                self._held.pop(place, None)
+        except asyncio.CancelledError:
+            # The application does not wait for it any more: it is done elsewhere.
+            self._is_unsettled = True
+            self._is_in_doubt.set()
+            raise
+        self._is_unsettled = False
+        self._news.set()
+
+    async def _keep(self) -> None:
         while not self._is_closed:
             if self._failure is not None:
                 raise self._failure
-            try:
-                if self._following.is_changed:
-                    await self._save()
-                for place in await self._streams.match(self._following):
-                    self._held.pop(place, None)
-                self._news.set()
+            if not self._following.is_changed:
                 return
+            try:
+                await self._save()
             except (errors.MaxPayloadError, Superseded) as error:
                 self._fail(error)
             except (errors.Error, TimeoutError):
@@ -449,7 +471,7 @@ class ReliableSubscriber:
         async with self._changing:
             for place in self._streams.others():
                 self._losses.extend(self._following.forget(place))
-            if self._following.is_changed:
+            if self._following.is_changed or self._is_unsettled:
                 await self._settle()
 
     async def _read_anew(self, places: list[Place]) -> None:

@@ -161,10 +161,13 @@ class ReaderRequests:
                 connection, subjects.READERS_STREAM, f"{subjects.READER}.{reader}"
             )
         except Retryable:
-            if await jetstream.stream_state(connection, subjects.READERS_STREAM) is None:
-                # Nothing is mapped yet, or somebody has deleted it.
-                await jetstream.ensure_stream(connection, streams.readers_config())
+            await self._ensure(connection)
             raise
+
+    async def _ensure(self, connection: Connection) -> None:
+        """Have a stream of records: nothing may be mapped yet, or somebody may have deleted it."""
+        if await jetstream.stream_state(connection, subjects.READERS_STREAM) is None:
+            await jetstream.ensure_stream(connection, streams.readers_config())
 
     async def _keep(self, connection: Connection, reader: str, line: Line, record: bytes) -> Line:
         life, revision = _life(line), _number(line, "revision", least=0)
@@ -172,8 +175,11 @@ class ReaderRequests:
         body = life.encode() + b"\n" + record
         if len(header) + len(body) > largest_payload(connection):
             return {"error": f"a record of {len(record)} bytes is too large"}
-        subject = f"{subjects.READER}.{reader}"
-        frame = await connection.request(subject, body, header=header)
+        try:
+            frame = await connection.request(f"{subjects.READER}.{reader}", body, header=header)
+        except Retryable:
+            await self._ensure(connection)
+            raise
         answer = json.loads(frame[3])
         fault = answer.get("error")
         if not fault:
