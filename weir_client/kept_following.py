@@ -25,7 +25,8 @@ they may have left and come back in between.
 **An older disk.** A stream that is made again goes on above all that it has had, and so do moves.
 So a stream whose last number is below what was read of it, or a flow with fewer moves than it had,
 is as it was at an earlier time, and goes on differently. What was read there says nothing of what
-is there now: its flows are begun anew, with all that is kept.
+is there now: its flows are begun anew, with all that is kept. Where what a reader knows of moves is
+not on the disk, what it has kept there is not, either: then all of its flows are.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ NEWEST = "newest"
 KEPT = "kept"
 ANEW = -1
 """In place of a move: the flow is begun anew as soon as the agent says where it is."""
+ANEW_FROM_NOWHERE = -2
+"""The same of one that was on no stream: what is lost with that is not reported yet."""
 _MOST = 2**63
 _FLOW_BYTES = len(json.dumps([[2**32, 2**32], _MOST, _MOST, 1], separators=(",", ":"))) + 2
 _STREAM_BYTES = len(json.dumps([2**32, 2**32, _MOST, _MOST, 1], separators=(",", ":"))) + 1
@@ -111,9 +114,12 @@ class Following:
 
     # --- what is wanted
 
-    def begin(self, flow: str, course: Course, courses: Courses, start: str) -> None:
-        """Want a flow, from the newest message or from all that is kept."""
-        self.flows[flow] = Wanted(None, moves_of(course), 0)
+    def begin(
+        self, flow: str, course: Course, courses: Courses, start: str, *, since: int = 0
+    ) -> None:
+        """Want a flow, from the newest message or from all that is kept. Generations of reading up
+        to `since` are of another history."""
+        self.flows[flow] = Wanted(None, moves_of(course), 0, since)
         self.is_changed = True
         for stay in course:
             oldest, newest = courses.bounds[stay.place]
@@ -216,6 +222,15 @@ class Following:
         self.is_changed = True
         return [Lost(place, reach + 1, None, tuple(flows))]
 
+    def forget_all(self) -> list[Lost]:
+        """Begin all flows anew: no stream has the history that was read."""
+        losses = [lost for place in list(self.streams) for lost in self.forget(place)]
+        for flow, wanted in self.flows.items():
+            if wanted.move >= 0:
+                self.flows[flow] = Wanted(None, ANEW_FROM_NOWHERE, 0, self.generation)
+        self.is_changed = True
+        return losses
+
     # --- what the agent knows
 
     def known(self) -> Known:
@@ -236,11 +251,8 @@ class Following:
                 losses += self.forget(place)
         for flow in courses.flows.keys() & self.flows.keys():
             course, wanted = courses.flows[flow], self.flows[flow]
-            if wanted.move == ANEW or moves_of(course) < known.moves.get(flow, 0):
-                if wanted.place is not None:
-                    reach = self.reaches()[wanted.place]
-                    losses.append(Lost(wanted.place, reach + 1, None, (flow,)))
-                self._begin_again(flow, course, courses)
+            if wanted.move < 0 or moves_of(course) < known.moves.get(flow, 0):
+                losses += self._begin_again(flow, course, courses)
                 continue
             if moves_of(course) <= wanted.move:
                 self._make_sure(flow)
@@ -302,15 +314,19 @@ class Following:
 
     # --- helpers
 
-    def _begin_again(self, flow: str, course: Course, courses: Courses) -> None:
-        """Begin with all that is kept of a flow that has another history than was read."""
-        since = self.generation
+    def _begin_again(self, flow: str, course: Course, courses: Courses) -> list[Lost]:
+        """Begin with all that is kept of a flow that has another history than was read. Return what
+        is lost with that."""
+        before = self.flows[flow]
+        reach = 0 if before.place is None else self.reaches()[before.place]
         self._make_sure(flow)
-        self.begin(flow, course, courses, KEPT)
+        self.begin(flow, course, courses, KEPT, since=self.generation)
         wanted = self.flows[flow]
-        wanted.since = since
-        if wanted.place is not None and self.streams[wanted.place].generation <= since:
-            self.begin_anew(wanted.place)
+        if before.place is not None:
+            return [Lost(before.place, reach + 1, None, (flow,))]
+        if before.move == ANEW or wanted.place is None:
+            return []
+        return [Lost(wanted.place, wanted.after + 1, None, (flow,))]
 
     def _enter(self, flow: str, stay: Stay) -> None:
         """Read a flow on the stream of a stay, from its beginning."""
@@ -323,6 +339,8 @@ class Following:
                 if name != flow and other.place == stay.place:
                     other.after = max(other.after, reading.position)
             self._read_from(stay.place, stay.first - 1)
+        if self.streams[stay.place].generation <= wanted.since:
+            self.begin_anew(stay.place)
         wanted.place, wanted.move, wanted.after = stay.place, stay.move, stay.first - 1
         self._make_sure(flow)
         self._close_unneeded()

@@ -104,16 +104,18 @@ class Record:
         record = json.dumps(state, separators=(",", ":")).encode()
         self.revision = int((await self._request(line, record))[0]["revision"])
 
-    async def settle_conflict(self) -> None:
-        """Find out who has kept another state. Raises Superseded, and what the client of NATS
-        raises."""
+    async def settle_conflict(self) -> bool:
+        """Find out what else is kept; return whether the broker has an older disk. Raises
+        Superseded, and what the client of NATS raises."""
         stored = await self.load()
-        # A smaller revision is of another disk, which may have an earlier life's.
+        # A smaller revision is of an older disk, which may have an earlier life's.
         is_later = stored.revision > self.revision or stored.life > self.life
         if stored.life not in ("", self.life) and is_later:
             raise Superseded(f"another reader has connected as {self.name!r}")
-        # What was written before, without an answer; or another disk, which does not have it.
+        is_older = 0 < stored.revision < self.revision
+        # Else it was written before, without an answer, or forgotten.
         self.revision = stored.revision
+        return is_older
 
 
 def is_conflict(error: Refused) -> bool:

@@ -410,8 +410,9 @@ class ReliableSubscriber:
             await self._record.keep({"reader": self._following.to_json()})
         except BaseException as error:
             self._following.is_changed = True
-            if isinstance(error, Refused) and is_conflict(error):
-                await self._record.settle_conflict()
+            is_conflicting = isinstance(error, Refused) and is_conflict(error)
+            if is_conflicting and await self._record.settle_conflict():
+                self._losses.extend(self._following.forget_all())
             raise
 
     def _make_sure_of_life(self) -> None:
@@ -462,6 +463,8 @@ class ReliableSubscriber:
         while True:
             await self._is_back.wait()
             self._is_back.clear()
+            # Writing shows whether the broker has the disk that it had, and this reader its name.
+            self._following.is_changed = True
             await self._read_anew(self._streams.places())
             self._following.doubtful.update(self._following.flows)
             self._is_in_doubt.set()
@@ -479,7 +482,7 @@ class ReliableSubscriber:
             for place in places:
                 if place in self._following.streams:
                     self._following.begin_anew(place)
-            if places:
+            if self._following.is_changed:
                 await self._settle()
 
     async def _ask(self, flows: set[str]) -> bool:
