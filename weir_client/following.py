@@ -117,13 +117,15 @@ async def _lost(client: Client, closed: asyncio.Event) -> None:
 
 
 async def end(*tasks: asyncio.Task[None], again_s: float = 0.5) -> None:
-    """Cancel tasks and wait until they have ended; they are cancelled again after `again_s`."""
+    """Cancel tasks and wait until they have ended; they are cancelled again after `again_s`. What
+    they raise is known to others."""
     # Python 3.11's `wait_for` loses a cancellation that comes when its future is done.
     pending = {task for task in tasks if not task.done()}
     while pending:
         for task in pending:
             task.cancel()
         _, pending = await asyncio.wait(pending, timeout=again_s)
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def happens(event: asyncio.Event, within_s: float) -> bool:

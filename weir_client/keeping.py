@@ -10,6 +10,23 @@ signals in the stream itself, among the messages:
 
 Moves are counted by flow. A flow that leaves the map says Last with a number of its own, and no
 stream to go to; it comes back with First, and no stream that it comes from.
+
+A reader has no rights to the streams themselves: the agent does for it what it requests on
+`weir.read.R`, each a line of JSON, with a record behind it where there is one.
+
+| `do` | with | the answer, if no `error` |
+|---|---|---|
+| `record` | | `revision` (0: there is none), `life`, and the record behind the line |
+| `keep` | `life`, the `revision` before, and the record behind the line | `revision` |
+| `open` | `life`, `place`, `lane`, `generation`, `start`, `deliver` | `last`: its last number |
+| `acknowledge` | `streams`: a list of `[group, stream, lane, generation, number, count]` | `kept` |
+| `acknowledged` | `place`, `lane`, `generation` | `number`; 0 where that consumer is gone |
+| `remove` | `place`, `lane`, `generation` | |
+
+`open` replaces both consumers that the reader has in a stream by one that sends what it holds from
+`start` on to `deliver`. It is refused (`SUPERSEDED`) unless the record is of this life, and where
+there is no such stream (`MISSING`). `count` counts what a consumer has sent; `kept` says for each
+stream whether the broker knows it now.
 """
 
 from __future__ import annotations
@@ -21,6 +38,21 @@ from enum import StrEnum
 from typing import Any
 
 from weir_client.frames import Place
+
+SUPERSEDED = "superseded"
+"""The record is of another life of the reader, or of none."""
+MISSING = "missing"
+"""There is no such stream now."""
+CONFLICT = "conflict"
+"""The record has another revision by now."""
+MALFORMED = "malformed"
+"""This is no request."""
+MOST_ACKNOWLEDGED = 50
+"""Streams in one `acknowledge`."""
+MOST_LINE = 8_192
+"""The bytes of a request without its record."""
+ENVELOPE = 4_096
+"""The room that a message needs beside a record."""
 
 
 class Kind(StrEnum):
@@ -130,6 +162,22 @@ def courses_from_bytes(data: bytes) -> Courses:
             except TypeError as error:
                 raise ValueError(f"no courses: {error}") from error
     raise ValueError(f"no courses: {data[:80]!r}")
+
+
+def lined(line: Mapping[str, Any], record: bytes = b"") -> bytes:
+    """Return a request of a reader, or the answer to one."""
+    return json.dumps(line).encode() + b"\n" + record
+
+
+def line_and_record(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Read a request or an answer. Raises ValueError for what is none."""
+    line, _, record = data.partition(b"\n")
+    if len(line) > MOST_LINE:
+        raise ValueError(f"a line of {len(line)} bytes")
+    match _json(line):
+        case dict(fields):
+            return fields, record
+    raise ValueError(f"no line of JSON: {line[:80]!r}")
 
 
 def _json(data: bytes) -> object:

@@ -5,10 +5,11 @@
         async for message in desk.messages():
             print(message)
 
-A reader reads whole streams and drops what is not wanted (`filtered`). A message is acknowledged
-once the application asks for the next one. So each message comes once, in the order of its flow,
-also over moves, restarts and lost connections; where the reader's process or machine ends before
-its acknowledgements have reached the broker, the messages since the last one that has come again.
+A reader reads whole streams and drops what is not wanted (`filtered`). A message is done once the
+application asks for the next one, and the broker knows it a tenth of a second later. So each
+message comes once, in the order of its flow, also over moves, restarts and lost connections; where
+the reader's process or machine ends before, the messages that the broker does not know to be done
+come again. Where the broker comes back with an older disk, all that it has may come again.
 
 What the reader wants, and where it reads it, is kept at the broker under its name, and so is how
 far each stream was read. There is one reader of a name: one that connects ends the one before.
@@ -18,9 +19,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -29,11 +29,26 @@ from typing import Any
 from nats import errors
 
 from weir_client import subjects
+from weir_client.following import end
 from weir_client.frames import Place
-from weir_client.keeping import Courses, Signal, courses_from_bytes, signal_from_bytes
-from weir_client.kept_following import KEPT, NEWEST, Following, Lost, unsettled
-from weir_client.kept_reading import AGAIN_S, Item, StreamReading, ask, end
-from weir_client.subscriber import SUBSCRIBER_USER, PersistentClient, _each
+from weir_client.keeping import (
+    Courses,
+    Signal,
+    courses_from_bytes,
+    signal_from_bytes,
+)
+from weir_client.kept_following import (
+    KEPT,
+    NEWEST,
+    Following,
+    Known,
+    Lost,
+    most_bytes,
+    unsettled,
+)
+from weir_client.kept_reading import Calls, Item, OpenStreams, StreamReading
+from weir_client.kept_record import Record, Refused, Superseded, is_conflict
+from weir_client.subscriber_login import PersistentClient, log_in
 
 ASK_S = 0.5
 """The pause before the agent is asked (again) about flows that are in doubt."""
@@ -42,15 +57,11 @@ ASK_MOST_S = 4.0
 ASK_ALL_S = 30.0
 AT_ONCE = 100
 """Flows in one question."""
-ACK_EVERY = 100
-"""Messages that are not wanted are acknowledged so many at a time."""
+AGAIN_S = 0.2
+"""The pause before the broker is tried again."""
 LONGEST_NAME = 200
 
 __all__ = ["KEPT", "NEWEST", "Lost", "Message", "ReliableSubscriber", "Superseded"]
-
-
-class Superseded(Exception):
-    """Signal that another reader has connected under this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +105,10 @@ class ReliableSubscriber:
     def __init__(self, client: Any, name: str) -> None:
         self.filtered = Filtered()
         self._client = client
-        self._name = name
-        self._life = secrets.token_hex(8)
+        self._record = Record(client, name)
         self._following = Following()
-        self._revision = 0
-        """The number of the state that is kept, of which the next one must be the successor."""
         self._pending: dict[str, str] = {}
         """Flow that is wanted and whose course is not known yet -> where it is to begin."""
-        self._open: dict[Place, StreamReading] = {}
         self._held: dict[Place, str] = {}
         """Stream that waits -> the flow it waits for."""
         self._losses: deque[Lost] = deque()
@@ -110,8 +117,21 @@ class ReliableSubscriber:
         self._news = asyncio.Event()
         self._is_in_doubt = asyncio.Event()
         self._is_back = asyncio.Event()
+        self._is_unsettled = False
+        """Whether nobody has settled what was changed."""
         self._is_closed = False
         self._failure: Exception | None = None
+        self._streams = OpenStreams(
+            client,
+            self._record,
+            Calls(
+                news=self._news.set,
+                broken=self._is_in_doubt.set,
+                superseded=self._make_sure_of_life,
+                other=self._is_in_doubt.set,
+                failed=self._fail,
+            ),
+        )
         self._tasks: list[asyncio.Task[None]] = []
 
     @classmethod
@@ -119,30 +139,28 @@ class ReliableSubscriber:
         """Connect under a name of one's own, by which the broker knows how far this reader is, with
         the key of the system's clients. `options` are those of `nats.connect`; unless they say
         otherwise, a broker that is away, and one without streams yet, is tried again for ever: put
-        a timeout around it. Raises ValueError for a name that is no name, and what `nats.connect`
-        raises."""
+        a timeout around it. Raises ValueError for a name that is no name, or of which the broker
+        has kept what no reader writes, and what `nats.connect` raises."""
         if not name or len(subjects.token(name)) > LONGEST_NAME:
             raise ValueError(f"a reader's name has 1 to {LONGEST_NAME} characters: {name!r}")
-        options = {"max_reconnect_attempts": -1, "reconnect_time_wait": 0.2, **options}
         reader = cls(PersistentClient(), name)
-        back = _each(reader._is_back.set, options.pop("reconnected_cb", None))
-        closed = _each(reader._end, options.pop("closed_cb", None))
         try:
-            await reader._client.connect(
+            await log_in(
+                reader._client,
                 url,
                 name=name,
-                user=SUBSCRIBER_USER,
-                password=key,
-                inbox_prefix=subjects.INBOX,
-                reconnected_cb=back,
-                closed_cb=closed,
-                **options,
+                key=key,
+                inbox=subjects.reader_inbox(name),
+                back=reader._is_back.set,
+                closed=reader._end,
+                options=options,
             )
             await reader._go_on_where_it_was()
         except BaseException:
             await reader.close()
             raise
-        reader._tasks = [asyncio.create_task(loop()) for loop in (reader._watch, reader._come_back)]
+        loops = (reader._watch, reader._come_back, reader._streams.keep_acknowledging)
+        reader._tasks = [asyncio.create_task(reader._run(loop)) for loop in loops]
         return reader
 
     async def __aenter__(self) -> ReliableSubscriber:
@@ -161,8 +179,9 @@ class ReliableSubscriber:
         self._end()
         tasks, self._tasks = self._tasks, []
         await end(*tasks)
-        for reading in self._open.values():
-            await reading.close()
+        with suppress(errors.Error, TimeoutError):
+            await self._streams.acknowledge()
+        await self._streams.close()
         with suppress(errors.Error, TimeoutError):
             await self._client.flush(2)
         await self._client.close()
@@ -171,11 +190,19 @@ class ReliableSubscriber:
         """Receive these flows from now on, and no others. Those that were wanted before go on where
         they were; new ones begin with the newest message, or with `start="kept"` with the oldest
         one that is kept. Returns once that is settled for the flows that the agent knows. Raises
-        Superseded."""
+        ValueError for more flows than the broker keeps of one reader, Superseded, and what
+        `messages` raises."""
         if start not in (NEWEST, KEPT):
             raise ValueError(f"a flow begins with {NEWEST!r} or {KEPT!r}, not {start!r}")
+        wanted = set(flows)
+        needed, most = most_bytes(wanted), self._record.most_bytes
+        if needed > most:
+            raise ValueError(
+                f"{len(wanted):,} flows take up to {needed:,} bytes in the record of a reader, and "
+                f"this broker keeps {most:,} bytes: share them among several readers"
+            )
         async with self._changing:
-            for flow in self._following.flows.keys() - set(flows):
+            for flow in self._following.flows.keys() - wanted:
                 self._following.end(flow)
             known = self._following.flows
             self._pending = {
@@ -189,7 +216,8 @@ class ReliableSubscriber:
 
     async def messages(self) -> AsyncIterator[Message | Lost]:
         """Yield messages as they come, and what was removed before it was read, until this is
-        closed. To ask for the next one acknowledges the one before. Raises Superseded."""
+        closed. To ask for the next one acknowledges the one before. Raises Superseded, and what
+        went wrong within."""
         while True:
             await self._finish()
             each = await self._next()
@@ -204,10 +232,10 @@ class ReliableSubscriber:
         done, self._in_hand = self._in_hand, None
         if done is not None:
             self._following.finish(done.place, done.item.number, done.item.flow, done.generation)
-            await self._acknowledge(done.place, done.item, done.generation)
             if self._following.is_changed:
                 async with self._changing:
                     await self._settle()
+            self._streams.finish(done.place, done.item, done.generation)
 
     async def _next(self) -> Message | Lost | None:
         while True:
@@ -218,14 +246,12 @@ class ReliableSubscriber:
             self._news.clear()
             if self._losses:
                 return self._losses.popleft()
-            places = list(self._open)
             is_moving = False
-            for place in places:
+            for place in self._streams.places():
                 step = await self._step(place)
                 if isinstance(step, Message | Lost):
                     # The next question begins with another stream.
-                    if place in self._open:
-                        self._open[place] = self._open.pop(place)
+                    self._streams.put_last(place)
                     return step
                 is_moving = is_moving or step
             if not is_moving:
@@ -233,8 +259,8 @@ class ReliableSubscriber:
 
     async def _step(self, place: Place) -> Message | Lost | bool:
         """Go on in one stream; return what is for the application, or whether anything moved."""
-        reading = self._open.get(place)
-        if reading is None or not reading.waiting:
+        reading = self._streams.get(place)
+        if reading is None or not reading.is_open or not reading.waiting:
             return False
         current = self._following.streams.get(place)
         if current is None or current.generation != reading.generation:
@@ -247,6 +273,10 @@ class ReliableSubscriber:
         if lost is not None or item.number > current.position + 1:
             self._following.finish(place, item.number - 1, "", reading.generation)
             self._is_in_doubt.set()
+            if self._following.is_changed:
+                # Before anything behind it is acknowledged.
+                async with self._changing:
+                    await self._settle()
             return lost or True
         signal = self._signal_of(item)
         if self._following.holds(place, item.number, item.flow, signal):
@@ -255,10 +285,10 @@ class ReliableSubscriber:
                 self._is_in_doubt.set()
             return False
         self._held.pop(place, None)
-        reading.take()
         if signal is not None:
             await self._take_signals(place, reading, item, signal)
             return True
+        reading.take()
         if not item.is_signal and not item.is_memory:
             if self._following.is_wanted(place, item.number, item.flow):
                 self._in_hand = _InHand(place, item, reading.generation)
@@ -267,8 +297,7 @@ class ReliableSubscriber:
             self.filtered.repeated += is_known
             self.filtered.flows += not is_known
         self._following.finish(place, item.number, "", reading.generation)
-        if not reading.waiting or item.number % ACK_EVERY == 0:
-            await self._acknowledge(place, item, reading.generation)
+        self._streams.finish(place, item, reading.generation)
         return True
 
     def _signal_of(self, item: Item) -> Signal | None:
@@ -280,142 +309,130 @@ class ReliableSubscriber:
         return None
 
     async def _take_signals(
-        self, place: Place, reading: StreamReading, item: Item, signal: Signal | None
+        self, place: Place, reading: StreamReading, item: Item, signal: Signal
     ) -> None:
         """Take a signal, and those that follow at once: flows that go the same way go together, and
-        what is kept of them is written once."""
+        what is kept of them is written once. The application may stop waiting at any moment."""
+        generation, done = reading.generation, None
         async with self._changing:
-            while signal is not None:
-                self._following.take_signal(place, item.number, item.flow, signal)
-                current = self._following.streams.get(place)
-                if current is None or current.generation != reading.generation:
+            while self._is_next(place, generation, item):
+                done = reading.take()
+                self._following.take_signal(place, done.number, done.flow, signal)
+                self._following.finish(place, done.number, "", generation)
+                if not reading.waiting or reading.waiting[0].number != done.number + 1:
                     break
-                signal = None
-                if reading.waiting and reading.waiting[0].number == item.number + 1:
-                    then = reading.waiting[0]
-                    signal = self._signal_of(then)
-                    if signal is None or self._following.holds(
-                        place, then.number, then.flow, signal
-                    ):
-                        break
-                    item = reading.take()
+                item = reading.waiting[0]
+                following = self._signal_of(item)
+                if following is None or self._following.holds(
+                    place, item.number, item.flow, following
+                ):
+                    break
+                signal = following
             await self._settle()
-        self._following.finish(place, item.number, "", reading.generation)
-        await self._acknowledge(place, item, reading.generation)
+        if done is not None:
+            self._streams.finish(place, done, generation)
 
-    async def _acknowledge(self, place: Place, item: Item, generation: int) -> None:
-        reading = self._open.get(place)
-        if reading is None or reading.generation != generation:
-            return
-        # One that is lost, is lost with its connection: after that reading begins anew.
-        with suppress(errors.Error):
-            await self._client.publish(item.reply, b"+ACK")
+    def _is_next(self, place: Place, generation: int, item: Item) -> bool:
+        """Return whether an item is the next one of a stream that is not to be read anew."""
+        reading, current = self._streams.get(place), self._following.streams.get(place)
+        return (
+            reading is not None
+            and current is not None
+            and reading.generation == current.generation == generation
+            and bool(reading.waiting)
+            and reading.waiting[0] is item
+        )
 
     # --- what is kept
 
     async def _go_on_where_it_was(self) -> None:
         """Take over what an earlier life of this name has kept, and end that life."""
-        while True:
-            with suppress(errors.Error, TimeoutError):
-                revision, state = await self._kept_state()
-                self._revision = revision
+        while not self._is_closed:
+            try:
+                state = await self._record.take_over()
                 if state is not None:
-                    self._following = Following.from_json(state["reader"])
-                    for place, reading in self._following.streams.items():
-                        reading.position = max(
-                            reading.position, await self._acknowledged(place, reading.generation)
-                        )
-                    for place in list(self._following.streams):
-                        self._following.begin_anew(place)
+                    self._following = await self._restored(state)
+                # Fails where the earlier life has kept something meanwhile: that is taken over.
+                await self._record.keep({"reader": self._following.to_json()})
                 break
-            await asyncio.sleep(AGAIN_S)
-        self._following.is_changed = True
+            except (errors.Error, TimeoutError):
+                await asyncio.sleep(AGAIN_S)
+        self._following.is_changed = False
         async with self._changing:
             await self._settle()
         self._is_in_doubt.set()
 
-    async def _kept_state(self) -> tuple[int, Any]:
-        subject = subjects.reader_subject(self._name)
-        answer = await self._client.request(
-            f"$JS.API.DIRECT.GET.{subjects.READERS_STREAM}.{subject}", b"", timeout=2
-        )
-        headers = answer.headers or {}
-        if headers.get("Status") == "404":
-            return 0, None
-        return int(headers["Nats-Sequence"]), json.loads(answer.data)
-
-    async def _acknowledged(self, place: Place, generation: int) -> int:
-        """Return up to which number an earlier consumer was acknowledged; 0 where it is gone."""
-        reading = self._following.streams[place]
-        consumer = subjects.consumer_of(self._name, subjects.LANES[reading.lane])
-        stream = subjects.kept_stream(place)
-        answer = await ask(self._client, f"CONSUMER.INFO.{stream}.{consumer}")
-        if "error" in answer or answer["config"].get("description") != str(generation):
-            return 0
-        return int(answer["ack_floor"]["stream_seq"])
+    async def _restored(self, state: Any) -> Following:
+        if not isinstance(state, dict) or "reader" not in state:
+            raise ValueError(f"the record of reader {self._record.name!r} is none of a reader")
+        following = Following.from_json(state["reader"])
+        for place, reading in following.streams.items():
+            answer = await self._record.request(
+                "acknowledged", place=place, lane=reading.lane, generation=reading.generation
+            )
+            reading.position = max(reading.position, int(answer["number"]))
+        for place in list(following.streams):
+            following.begin_anew(place)
+        return following
 
     async def _settle(self) -> None:
-        """Keep what has changed, then read the streams that are to be read. Waits for the broker
-        as long as that takes."""
-        while not self._is_closed:
-            try:
-                if self._following.is_changed:
-                    await self._save()
-                await self._open_and_close()
-                return
-            except (errors.Error, TimeoutError, ValueError, KeyError):
-                await asyncio.sleep(AGAIN_S)
-            except Superseded as error:
-                self._failure = error
-                self._news.set()
-                raise
-
-    async def _save(self) -> None:
-        state = {"life": self._life, "reader": self._following.to_json()}
-        answer = await self._client.request(
-            subjects.reader_subject(self._name),
-            json.dumps(state).encode(),
-            timeout=2,
-            headers={"Nats-Expected-Last-Subject-Sequence": str(self._revision)},
-        )
-        kept = json.loads(answer.data)
-        if "error" not in kept:
-            self._revision = int(kept["seq"])
-            self._following.is_changed = False
-            return
-        revision, state = await self._kept_state()
-        if revision != self._revision and (state or {}).get("life") not in (None, self._life):
-            raise Superseded(f"another reader has connected as {self._name!r}")
-        # What was written before, without an answer; or another disk, which does not have it.
-        self._revision = revision
-        raise ValueError(f"not kept: {kept['error']}")
-
-    async def _open_and_close(self) -> None:
-        wanted = self._following.streams
-        for place, reading in list(self._open.items()):
-            current = wanted.get(place)
-            if current is None or current.generation != reading.generation:
-                del self._open[place]
+        """Keep what has changed, which waits for the broker as long as that takes; then read the
+        streams that are to be read, each as soon as it can be."""
+        try:
+            await self._keep()
+            for place in await self._streams.match(self._following):
                 self._held.pop(place, None)
-                await reading.close()
-                if current is None:
-                    await reading.remove()
-        for place, current in list(wanted.items()):
-            if place not in self._open:
-                reading = StreamReading(
-                    self._client,
-                    place,
-                    self._name,
-                    lane=current.lane,
-                    generation=current.generation,
-                    news=self._news.set,
-                    broken=self._is_in_doubt.set,
-                )
-                await reading.open(current.position + 1)
-                self._open[place] = reading
+        except asyncio.CancelledError:
+            # The application does not wait for it any more: it is done elsewhere.
+            self._is_unsettled = True
+            self._is_in_doubt.set()
+            raise
+        self._is_unsettled = False
         self._news.set()
 
+    async def _keep(self) -> None:
+        while not self._is_closed:
+            if self._failure is not None:
+                raise self._failure
+            if not self._following.is_changed:
+                return
+            try:
+                await self._save()
+            except (errors.MaxPayloadError, Superseded) as error:
+                self._fail(error)
+            except (errors.Error, TimeoutError):
+                await asyncio.sleep(AGAIN_S)
+
+    async def _save(self) -> None:
+        # What changes while this is under way is kept the next time.
+        self._following.is_changed = False
+        try:
+            await self._record.keep({"reader": self._following.to_json()})
+        except BaseException as error:
+            self._following.is_changed = True
+            is_conflicting = isinstance(error, Refused) and is_conflict(error)
+            if is_conflicting and await self._record.settle_conflict():
+                self._losses.extend(self._following.forget_all())
+            raise
+
+    def _make_sure_of_life(self) -> None:
+        """Have the record written again: that shows whether another reader has connected."""
+        self._following.is_changed = True
+        self._is_in_doubt.set()
+
     # --- the agent's side
+
+    async def _run(self, loop: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await loop()
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Have the application learn what ends this reader."""
+        if self._failure is None:
+            self._failure = error
+        self._news.set()
 
     async def _watch(self) -> None:
         """Have doubts settled, by the agent and by reading anew."""
@@ -426,15 +443,13 @@ class ReliableSubscriber:
                 async with asyncio.timeout(ASK_ALL_S):
                     await self._is_in_doubt.wait()
             self._is_in_doubt.clear()
-            try:
-                await self._read_anew([p for p, r in self._open.items() if r.is_broken])
-                flows = unsettled(self._following, self._held.values()) | self._pending.keys()
-                if loop.time() >= all_at:
-                    flows |= self._following.flows.keys()
-                    all_at = loop.time() + ASK_ALL_S
-                is_settled = await self._ask(flows)
-            except Superseded:
-                return
+            await self._forget_others()
+            await self._read_anew(self._streams.broken())
+            flows = unsettled(self._following, self._held.values()) | self._pending.keys()
+            if loop.time() >= all_at:
+                flows |= self._following.flows.keys()
+                all_at = loop.time() + ASK_ALL_S
+            is_settled = await self._ask(flows)
             if unsettled(self._following, self._held.values()) or self._pending:
                 pause_s = ASK_S if is_settled else min(2 * pause_s, ASK_MOST_S)
                 self._is_in_doubt.set()
@@ -448,25 +463,31 @@ class ReliableSubscriber:
         while True:
             await self._is_back.wait()
             self._is_back.clear()
-            try:
-                await self._read_anew(list(self._open))
-            except Superseded:
-                return
+            # Writing shows whether the broker has the disk that it had, and this reader its name.
+            self._following.is_changed = True
+            await self._read_anew(self._streams.places())
             self._following.doubtful.update(self._following.flows)
             self._is_in_doubt.set()
 
+    async def _forget_others(self) -> None:
+        """Begin anew with flows of streams that have another history than was read."""
+        async with self._changing:
+            for place in self._streams.others():
+                self._losses.extend(self._following.forget(place))
+            if self._following.is_changed or self._is_unsettled:
+                await self._settle()
+
     async def _read_anew(self, places: list[Place]) -> None:
-        if not places:
-            return
         async with self._changing:
             for place in places:
                 if place in self._following.streams:
                     self._following.begin_anew(place)
-            await self._settle()
+            if self._following.is_changed:
+                await self._settle()
 
     async def _ask(self, flows: set[str]) -> bool:
         """Ask the agent where flows are; return whether that has changed anything."""
-        names, is_changed = sorted(flows), False
+        names, is_changed, known = sorted(flows), False, self._following.known()
         for first in range(0, len(names), AT_ONCE):
             question = json.dumps(names[first : first + AT_ONCE]).encode()
             try:
@@ -478,17 +499,17 @@ class ReliableSubscriber:
                 self.filtered.malformed += 1
                 return is_changed
             async with self._changing:
-                self._take(courses)
+                self._take(courses, known)
                 is_changed = is_changed or self._following.is_changed
                 await self._settle()
         return is_changed
 
-    def _take(self, courses: Courses) -> None:
+    def _take(self, courses: Courses, known: Known) -> None:
         for flow in self._pending.keys() & courses.flows.keys():
             start = self._pending.pop(flow)
             self._following.begin(flow, courses.flows[flow], courses, start)
-        received = {place: reading.received for place, reading in self._open.items()}
-        self._losses.extend(self._following.compare(courses, received))
+        received = self._streams.received()
+        self._losses.extend(self._following.compare(courses, received, known, self._held))
         self._news.set()
 
     def _end(self) -> None:

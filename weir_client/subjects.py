@@ -16,7 +16,8 @@
 | `weir.kept.G.S.F.O` | the agent | messages of flow F and origin O, kept in `WEIR_ON_G_S` |
 | `weir.kept.G.S.F.!` | the agent | the flow's signals in that stream (`keeping.py`) |
 | `weir.course` | readers | a request: on which kept streams were these reliable flows? |
-| `weir.reader.R` | reader R | what it reads and how far, kept in `WEIR_READERS` |
+| `weir.read.R` | reader R | requests about its consumers and its record (`keeping.py`) |
+| `weir.reader.R` | the agent | what reader R reads and how far, kept in `WEIR_READERS` |
 
 Frames of groups that are sent by multicast are not published while all receivers hear multicast.
 
@@ -44,6 +45,7 @@ PUBLISHER_INBOX = "_INBOX"
 """The prefix of publishers' inboxes."""
 KEPT = "weir.kept"
 COURSE = "weir.course"
+READ = "weir.read"
 READER = "weir.reader"
 READERS_STREAM = "WEIR_READERS"
 SIGNAL = "!"
@@ -52,6 +54,9 @@ LANES = "ab"
 """A reader has one of two consumers in a stream: the next one is there before the last one ends."""
 INBOX = "_INBOX_weir_subscriber"
 """The prefix of the inboxes to which the agent answers subscribers."""
+READER_INBOX = "_WEIR.reader"
+"""The same of readers of kept streams, and of where those streams are sent: with one more token for
+each reader, as nobody else may listen there."""
 
 
 def token(name: str) -> str:
@@ -122,9 +127,19 @@ def consumer_of(reader: str, lane: str) -> str:
     return f"reader-{token(reader)}-{lane}"
 
 
+def read_subject(reader: str) -> str:
+    """Return where a reader asks for its consumers and its record."""
+    return f"{READ}.{token(reader)}"
+
+
 def reader_subject(reader: str) -> str:
-    """Return where a reader keeps what it reads and how far."""
+    """Return where it is kept what a reader reads and how far."""
     return f"{READER}.{token(reader)}"
+
+
+def reader_inbox(reader: str) -> str:
+    """Return the prefix of the inboxes that a reader alone may listen to."""
+    return f"{READER_INBOX}.{token(reader)}"
 
 
 def _is_number(text: str) -> bool:

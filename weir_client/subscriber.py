@@ -18,7 +18,7 @@ import json
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,8 +26,6 @@ from types import TracebackType
 from typing import Any
 
 from nats import errors
-from nats.aio.client import Client
-from nats.protocol.parser import PERMISSIONS_ERR
 
 from weir_client import subjects
 from weir_client.arrivals import MOST_WAITING, Arrivals, Message
@@ -36,11 +34,11 @@ from weir_client.frames import Place, frame_from_bytes, reply_to_bytes
 from weir_client.groups import Groups, NatsGroup
 from weir_client.multicast import GroupReader
 from weir_client.receiving import FlowReceiver, Lost, Quality, Received
+from weir_client.subscriber_login import PersistentClient, log_in
 from weir_client.waking import WakeUps
 
 __all__ = ["Filtered", "Lost", "Message", "Quality", "Subscriber"]
 
-SUBSCRIBER_USER = "subscriber"
 PLACE_S = 2.0
 """How long the agent may take to say where flows are, or how groups are sent."""
 AGAIN_S = 0.5
@@ -63,17 +61,6 @@ class Filtered:
     """What was no frame, or no answer of an agent."""
     strangers: int = 0
     """Datagrams in multicast groups that this broker's agent did not send, or by a former key."""
-
-
-class PersistentClient(Client):
-    """A client of NATS that reconnects, too, after the server has said why it ends a connection:
-    the library would close for good, also where a server that has just started does so."""
-
-    async def _process_err(self, err_msg: str) -> None:
-        if PERMISSIONS_ERR in err_msg:
-            await super()._process_err(err_msg)
-        else:
-            await self._process_op_err(errors.Error(f"nats: {err_msg}"))
 
 
 class Subscriber:
@@ -144,7 +131,6 @@ class Subscriber:
         without `multicast` the agent sends all by NATS. `options` are those of `nats.connect`;
         unless they say otherwise, a broker that is away or lets nobody in is tried again for ever:
         put a timeout around it. Raises what `nats.connect` raises."""
-        options = {"max_reconnect_attempts": -1, "reconnect_time_wait": 0.2, **options}
         # Two clients of one name are two receivers.
         name = f"{name}/{secrets.token_hex(4)}"
         subscriber = cls(
@@ -156,19 +142,16 @@ class Subscriber:
             interface=interface,
             multicast=multicast,
         )
-        # What these raise would be taken by the client for a connection that failed.
-        back = _each(subscriber._is_back.set, options.pop("reconnected_cb", None))
-        closed = _each(subscriber._arrived.close, options.pop("closed_cb", None))
         try:
-            await subscriber._client.connect(
+            await log_in(
+                subscriber._client,
                 url,
                 name=name,
-                user=SUBSCRIBER_USER,
-                password=key,
-                inbox_prefix=subjects.INBOX,
-                reconnected_cb=back,
-                closed_cb=closed,
-                **options,
+                key=key,
+                inbox=subjects.INBOX,
+                back=subscriber._is_back.set,
+                closed=subscriber._arrived.close,
+                options=options,
             )
             await subscriber._open()
         except BaseException:
@@ -434,19 +417,6 @@ def _count(counter: Counter[Any], key: Any, by: int) -> None:
     counter[key] += by
     if counter[key] == 0:
         del counter[key]
-
-
-def _each(
-    first: Callable[[], object], then: Callable[[], Awaitable[None]] | None
-) -> Callable[[], Awaitable[None]]:
-    """Return a callback that does one thing, and what the caller's own does."""
-
-    async def both() -> None:
-        first()
-        if then is not None:
-            await then()
-
-    return both
 
 
 @lru_cache(_MOST_SUBJECTS)

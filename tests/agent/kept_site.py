@@ -172,7 +172,7 @@ async def received(desk: Desk, flow: str, count: int) -> None:
         follow = desk.reader._following
         raise AssertionError(
             f"{flow}: {len(desk.numbers[flow])} of {count}; {follow}; held {desk.reader._held}; "
-            f"{[(p, r.is_broken, len(r.waiting)) for p, r in desk.reader._open.items()]}"
+            f"broken {desk.reader._streams.broken()}"
         ) from None
     assert desk.numbers[flow] == list(range(len(desk.numbers[flow])))
 

@@ -206,3 +206,27 @@ async def test_records_are_written_all_or_none_and_read_in_pieces(site: Site) ->
     after = await course_records.read_all(connection)
     assert [after[each.flow].state for each in group] == [many[each] for each in group]
     assert json.loads(course_records.state_to_bytes(many[group[0]]))["moves"] == 0
+
+
+async def test_a_reader_goes_on_where_a_flow_comes_anew_to_the_stream_that_it_is_on(
+    site: Site,
+) -> None:
+    flow = FLOWS[0]
+    desk = await Desk(site.broker, "desk", flow).open()
+    sender = Sender(await log_in(site.broker, "p"))
+    await sender.send(0, flow)
+    await received(desk, flow, 1)
+    await jetstream.call(
+        await connection_of(site),
+        f"STREAM.PURGE.{names.COURSES_STREAM}",
+        {"filter": names.course_subject(flow)},
+    )
+    await site.kill()
+    await site.open()
+    await site.map(site.places)
+    await site.settle()
+    await sender.send(1, flow)
+    await received(desk, flow, 2)
+    assert [lost.flows for lost in desk.lost] == [(flow,)]
+    await sender.close()
+    await desk.close()

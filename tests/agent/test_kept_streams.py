@@ -28,7 +28,7 @@ from weir_client import subjects
 from weir_client.frames import Place
 from weir_client.keeping import courses_from_bytes
 from weir_client.reliable import KEPT, Superseded
-from weir_client.subscriber import SUBSCRIBER_USER
+from weir_client.subscriber_login import SUBSCRIBER_USER
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -205,8 +205,9 @@ async def test_new_wants_begin_at_the_newest_or_at_the_oldest_kept_message(site:
     kept = await Desk(site.broker, "kept", FLOWS[0], start=KEPT).open()
     await received(kept, FLOWS[0], 4)
     await newest.reader.want(FLOWS[1])
-    await until(lambda: set(newest.reader._open) == {Place(0, 0)}, f"{newest.reader._open}")
-    assert await consumers(site, Place(1, 10)) == {"reader-kept-a"}
+    await until(lambda: newest.reader._streams.places() == [Place(0, 0)], "it is closed")
+    while await consumers(site, Place(1, 10)) != {"reader-kept-a"}:
+        await asyncio.sleep(0.02)
     await publish(4)
     await received(newest, FLOWS[1], 5)
     assert newest.numbers[FLOWS[0]] == [2, 3]

@@ -43,7 +43,8 @@ from weir_client import groups, subjects
 from weir_client.frames import Frame, Kind, Place, frame_to_bytes
 from weir_client.groups import NatsGroup
 from weir_client.multicast import HEARTBEAT, GroupAddresses, GroupReader, MulticastGroups, Sender
-from weir_client.subscriber import SUBSCRIBER_USER, Subscriber
+from weir_client.subscriber import Subscriber
+from weir_client.subscriber_login import SUBSCRIBER_USER
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 

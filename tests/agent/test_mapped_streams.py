@@ -30,7 +30,8 @@ from weir.coordination.wire import Document, FlowSpec, HandOver, HandOverPhase, 
 from weir_client import subjects
 from weir_client.frames import Answer, Reply, reply_to_bytes
 from weir_client.receiving import Lost, Quality
-from weir_client.subscriber import SUBSCRIBER_USER, Message, Subscriber
+from weir_client.subscriber import Message, Subscriber
+from weir_client.subscriber_login import SUBSCRIBER_USER
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 

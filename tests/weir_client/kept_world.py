@@ -6,6 +6,7 @@ the agent or the reader ends and begins again, the reader goes on in one of its 
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 import random
@@ -60,9 +61,15 @@ class Agent:
         self.published: dict[str, int] = defaultdict(int)
         self.removed: dict[str, set[int]] = defaultdict(set)
         """Messages that retention has removed."""
+        self.revision = 0
+        self.record = ""
+        """What the reader has kept, and how often."""
+        self.acknowledged: dict[int, int] = {}
+        """Generation -> the number up to which its consumer was acknowledged."""
         self._chance = chance
         self._is_overlapping = is_overlapping
         self._steps: dict[str, Iterator[None]] = {}
+        self._copy: dict[str, object] = {}
 
     def place(self, flow: str) -> Place | None:
         return self.courses[flow][-1].place if is_there(self.courses[flow]) else None
@@ -101,6 +108,24 @@ class Agent:
                 for position in range(max(1, self.published[flow] - 3), self.published[flow] + 1):
                     # Stored while the flow was on no stream, it is not stored later either.
                     self.streams[place].append(flow, position)
+
+    def stored(self, flow: str) -> set[int]:
+        """The positions of the flow's messages on the disk."""
+        entries = (entry for stream in self.streams.values() for entry in stream.entries.values())
+        return {what for name, what in entries if name == flow and isinstance(what, int)}
+
+    def copy_disk(self) -> None:
+        """Take a copy of the disk, which may come back."""
+        disk = ("streams", "courses", "going", "revision", "record", "acknowledged")
+        self._copy = {name: copy.deepcopy(getattr(self, name)) for name in disk}
+
+    def restore_disk(self) -> bool:
+        """Go on with the copy, if there is one; what was stored since is gone."""
+        for name, value in self._copy.items():
+            setattr(self, name, copy.deepcopy(value))
+        self._steps = {flow: self._hand_over(flow, to) for flow, to in self.going.items()}
+        self.complete()
+        return bool(self._copy)
 
     def retain(self) -> None:
         """Let the oldest of a stream be removed."""
@@ -147,9 +172,9 @@ class Reader:
         self._agent, self._chance, self._kind = agent, chance, kind
         self._following = kind()
         self._buffers: dict[tuple[Place, int], list[int]] = defaultdict(list)
-        self._acknowledged: dict[int, int] = {}
-        """Generation -> the number up to which its consumer was acknowledged."""
-        self._kept = json.dumps(self._following.to_json())
+        self._revision = 0
+        self._following.is_changed = True
+        self._save()
 
     def want(self, *flows: str) -> None:
         courses = self._agent.answer()
@@ -160,9 +185,10 @@ class Reader:
 
     def crash(self) -> None:
         """Go on from what is kept."""
-        self._following = self._kind.from_json(json.loads(self._kept))
+        self._following = self._kind.from_json(json.loads(self._agent.record))
+        self._revision = self._agent.revision
         for place, reading in list(self._following.streams.items()):
-            floor = self._acknowledged.get(reading.generation, 0)
+            floor = self._agent.acknowledged.get(reading.generation, 0)
             reading.position = max(reading.position, floor)
             self._following.begin_anew(place)
         self._buffers.clear()
@@ -172,14 +198,26 @@ class Reader:
         for place in list(self._following.streams):
             self._following.begin_anew(place)
         self._buffers.clear()
+        self._following.is_changed = True
         self._save()
+        for place, reach in self._following.reaches().items():
+            if self._agent.streams[place].last < reach:
+                self.lost += self._following.forget(place)
+        self._save()
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the disk does not have what this reader has kept last."""
+        return self._revision > self._agent.revision
 
     def ask(self) -> None:
         received = {
             place: max(self._buffers[place, reading.generation], default=0)
             for place, reading in self._following.streams.items()
         }
-        self.lost += self._following.compare(self._agent.answer(), received)
+        self.lost += self._following.compare(
+            self._agent.answer(), received, self._following.known()
+        )
         self._save()
 
     def step(self, place: Place | None = None) -> bool:
@@ -225,7 +263,9 @@ class Reader:
                 self.reconnect()  # while the application has it
         following = self._following
         following.finish(place, number, flow, generation)
-        self._acknowledged[generation] = max(self._acknowledged.get(generation, 0), number)
+        self._agent.acknowledged[generation] = max(
+            self._agent.acknowledged.get(generation, 0), number
+        )
         self._save()
         return True
 
@@ -233,7 +273,11 @@ class Reader:
 
     def _save(self) -> None:
         if self._following.is_changed:
-            self._kept = json.dumps(self._following.to_json())
+            if 0 < self._agent.revision < self._revision:
+                self.lost += self._following.forget_all()
+            self._agent.record = json.dumps(self._following.to_json())
+            self._agent.revision += 1
+            self._revision = self._agent.revision
             self._following.is_changed = False
 
 
@@ -247,9 +291,11 @@ class World:
         kind: type[Following] = Following,
         is_overlapping: bool = False,
         is_forgetful: bool = False,
+        is_restored: bool = False,
         turns: int = 400,
     ) -> None:
         self.chance = random.Random(seed)
+        self.restored = 0
         self.agent = Agent(self.chance, is_overlapping=is_overlapping)
         self.reader = Reader(self.agent, self.chance, kind)
         self.reader._contents = {}
@@ -259,6 +305,8 @@ class World:
         self.reader.want(*FLOWS)
         for _ in range(turns):
             self._turn(is_forgetful)
+            if is_restored:
+                self._lose_disk()
         self.agent.complete()
         for _ in itertools.count():
             moved = [self.reader.step(place) for place in PLACES]
@@ -274,6 +322,19 @@ class World:
             if wanted.move != moves_of(self.agent.courses[flow])
         }
         assert not stuck, f"stuck: {stuck}"
+
+    def _lose_disk(self) -> None:
+        event = self.chance.random()
+        if event < 0.02:
+            self.agent.copy_disk()
+        elif event < 0.03 and self.agent.restore_disk():
+            self.restored += 1
+            if self.reader.is_ahead:
+                # Otherwise it has to come back before streams are what they were.
+                for _ in range(self.chance.randrange(12)):
+                    self.agent.publish(self.chance.choice(FLOWS))
+                    self.agent.go_on()
+            self.reader.reconnect()
 
     def _turn(self, is_forgetful: bool) -> None:
         event = self.chance.random()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PURE = ("frames", "multicast", "receiving", "sending", "subjects")
+PURE = ("frames", "keeping", "kept_following", "multicast", "receiving", "sending", "subjects")
 IMPORT = """
 import importlib, sys
 
@@ -54,7 +54,7 @@ def test_what_is_pure_imports_the_standard_library_alone():
     import_them(" ".join(PURE), installed="", paths=[ROOT])
 
 
-@pytest.mark.parametrize("module", ["publisher", "subscriber"])
+@pytest.mark.parametrize("module", ["publisher", "reliable", "subscriber"])
 def test_clients_import_nats_and_nothing_else(module: str):
     import_them(module, installed="nats nkeys", paths=[ROOT, site()])
     with pytest.raises(AssertionError, match="nats is not installed"):
@@ -77,7 +77,7 @@ def test_it_builds_by_itself_and_says_its_types(tmp_path: Path):
     files = import_them(" ".join(PURE), installed="", paths=[target])
     assert files == [str(target / "weir_client" / f"{module}.py") for module in PURE]
     assert (target / "weir_client" / "py.typed").exists()
-    import_them("publisher subscriber", installed="nats nkeys", paths=[target, site()])
+    import_them("publisher reliable subscriber", installed="nats nkeys", paths=[target, site()])
 
 
 def test_it_depends_on_the_client_of_nats_alone():

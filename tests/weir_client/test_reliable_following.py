@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+import json
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -21,7 +23,15 @@ from weir_client.keeping import (
     signal_from_bytes,
     signal_to_bytes,
 )
-from weir_client.kept_following import NEWEST, Following, Lost, Wanted
+from weir_client.kept_following import (
+    KEPT,
+    NEWEST,
+    Following,
+    Lost,
+    Reading,
+    Wanted,
+    most_bytes,
+)
 
 A, B, C = PLACES
 
@@ -60,6 +70,116 @@ def test_what_retention_removes_is_reported_and_nothing_else_is_missing() -> Non
             assert not missing or flow in reported
             missed += len(missing)
     assert missed > 100
+
+
+def check_stored(worlds: Iterable[World]) -> None:
+    for world in worlds:
+        for flow in FLOWS:
+            assert world.agent.stored(flow) <= set(world.reader.got[flow])
+
+
+def test_an_older_disk_is_noticed_and_all_that_it_has_and_gets_comes() -> None:
+    restored = repeated = 0
+    for seed in effort(range(300), range(5_000)):
+        world = World(seed, is_restored=True)
+        restored += world.restored
+        check_stored([world])
+        for flow in FLOWS:
+            got = world.reader.got[flow]
+            again = sum(later <= earlier for earlier, later in itertools.pairwise(got))
+            reports = sum(flow in lost.flows for lost in world.reader.lost)
+            assert again <= reports, (seed, flow)
+            repeated += again
+    assert restored > 100
+    assert repeated > 100
+
+
+def test_what_is_not_there_has_no_numbers() -> None:
+    following = Following()
+    gone = Courses({}, {A: (2**63, 0), B: (2**63, 0)})
+    following.begin("f", (Stay(1, A, 7),), gone, KEPT)
+    following.begin("g", (Stay(1, B, 3, 9), Stay(2, A, 8)), gone, KEPT)
+    following.begin("h", (Stay(1, B, 3),), gone, NEWEST)
+    assert following.flows["f"] == Wanted(A, 1, 6)
+    assert following.flows["g"].place == A
+    assert following.flows["h"] == Wanted(B, 1, 2)
+    assert all(reading.position < 10 for reading in following.streams.values())
+    # A stream that is not there is none of an older disk either.
+    known = following.known()
+    assert following.compare(Courses({"f": (Stay(1, A, 7),)}, gone.bounds), {}, known) == []
+    assert following.flows["f"] == Wanted(A, 1, 6)
+
+
+def test_an_answer_from_before_what_was_read_is_no_older_disk() -> None:
+    following = Following()
+    course: Course = (Stay(1, A, 1),)
+    following.begin("f", course, Courses({}, {A: (1, 10)}), NEWEST)
+    known = following.known()
+    following.finish(A, 20, "", following.streams[A].generation)
+    following.take_signal(A, 21, "f", Signal(Kind.LAST, 2, B, 5))
+    before = following.to_json()
+    assert following.compare(Courses({"f": course}, {A: (1, 10)}), {}, known) == []
+    assert following.to_json() == before
+    assert following.compare(Courses({"f": course}, {A: (1, 10)}), {}, following.known()) == [
+        Lost(B, 5, None, ("f",))
+    ]
+    assert following.flows["f"].place == A
+
+
+def test_what_was_in_hand_of_another_history_says_nothing_of_the_next() -> None:
+    following = Following()
+    courses = Courses({"f": (Stay(1, A, 1),)}, {A: (1, 100)})
+    following.begin("f", courses.flows["f"], courses, KEPT)
+    former = following.streams[A].generation
+    following.finish(A, 90, "", former)
+    assert following.forget(A) == [Lost(A, 91, None, ("f",))]
+    following.compare(Courses(courses.flows, {A: (1, 50)}), {}, following.known())
+    following.finish(A, 91, "f", former)
+    assert following.is_wanted(A, 1, "f")
+    following.begin_anew(A)
+    following.finish(A, 2, "f", following.streams[A].generation - 1)
+    assert not following.is_wanted(A, 2, "f")
+
+
+def test_a_record_is_never_larger_than_what_is_reckoned_with() -> None:
+    flows = ["f", "", "\u00e9" * 40, "\U0001f600" * 9, "\ud800", '"' * 30, *map(str, range(500))]
+    most = 2**63 - 1
+    following = Following(generation=most)
+    for number, flow in enumerate(flows):
+        place = Place(2**32 - 1 - number, 2**32 - 1)
+        following.flows[flow] = Wanted(place, most, most)
+        following.streams[place] = Reading(most, most, 1)
+        following.torn.add(flow)
+    size = len(json.dumps({"reader": following.to_json()}, separators=(",", ":")))
+    assert 0.95 * most_bytes(flows) < size <= most_bytes(flows)
+    assert Following.from_json(json.loads(json.dumps(following.to_json()))) == Following(
+        following.flows, following.streams, set(flows), set(flows), most
+    )
+
+
+@pytest.mark.parametrize(
+    "state",
+    [None, [], "x", {}, {"flows": {}}, {"flows": {"f": [1]}, "streams": [], "generation": 1}],
+)
+def test_a_record_that_no_reader_has_written_is_refused(state: Any) -> None:
+    with pytest.raises(ValueError, match=r"not what a reader keeps|unpack"):
+        Following.from_json(state)
+
+
+class NeverForgetting(Following):
+    """It takes an older disk for the one that it has read."""
+
+    def forget(self, place: Place) -> list[Lost]:
+        return []
+
+    def forget_all(self) -> list[Lost]:
+        return []
+
+
+def test_a_reader_that_forgets_nothing_misses_what_an_older_disk_gets() -> None:
+    worlds = (World(seed, is_restored=True, kind=NeverForgetting) for seed in range(300))
+    with pytest.raises(AssertionError):
+        check_stored(worlds)
 
 
 class NeverWaiting(Following):
@@ -142,12 +262,12 @@ def test_a_last_that_was_removed_is_waited_for_until_its_stream_was_read_to_ther
     following.begin("f", (Stay(1, A, 1),), Courses({}, {A: (1, 10)}), NEWEST)
     course: Course = (Stay(1, A, 1, 14), Stay(2, B, 5, 9), Stay(3, C, 7))
     there = Courses({"f": course}, {A: (3, 20), B: (1, 9), C: (1, 7)})
-    assert following.compare(there, {}) == []
+    assert following.compare(there, {}, following.known()) == []
     assert following.flows["f"].place == A
     gone = Courses({"f": course}, {A: (18, 20), B: (1, 9), C: (1, 7)})
-    assert following.compare(gone, {A: 12}) == [], "what has come is read first"
+    assert following.compare(gone, {A: 12}, following.known()) == [], "what has come is read first"
     following.finish(A, 12, "", following.streams[A].generation)
-    assert following.compare(gone, {A: 12}) == [Lost(A, 13, 14, ("f",))]
+    assert following.compare(gone, {A: 12}, following.known()) == [Lost(A, 13, 14, ("f",))]
     assert following.flows["f"] == Wanted(B, 2, 4)
     assert set(following.streams) == {B}
 

@@ -78,36 +78,26 @@ def publisher_record(user: str) -> str | None:
 
 def subscriber_permissions(name: str) -> Permissions:
     """Return the rights of a subscriber: to listen to all streams, reply to the flows' senders, and
-    say what it wants; with the `name` of its connection, to read the streams that are kept, too,
-    with consumers of its name.
+    say what it wants; with the `name` of its connection, to have the agent read the streams that
+    are kept for it, too.
 
-    A part of a token is no wildcard, so the rights name every stream. What opens only kept ones is
-    the filter in the subject of a consumer's creation, which has to be the consumer's: no other
-    stream holds such messages. All else is about consumers that only so could be made.
+    Nothing of it may be answered by JetStream, not even an acknowledgement: its server sends the
+    answer wherever the request says, also to the JetStream API. So the agent keeps and acknowledges
+    for readers; the server does not answer to flow control.
     """
     publish = [f"{subjects.HEARD}.*", subjects.WANT, subjects.PLACE, subjects.CARRY]
+    subscribe = [
+        f"{subjects.ON}.>",
+        subjects.PLACED,
+        subjects.CARRIED,
+        subjects.WHO,
+        f"{subjects.INBOX}.>",
+    ]
     if name:
-        own = subjects.reader_subject(name)
-        publish += [subjects.COURSE, own, f"$JS.API.DIRECT.GET.{subjects.READERS_STREAM}.{own}"]
-        for lane in subjects.LANES:
-            consumer = subjects.consumer_of(name, lane)
-            publish += [
-                f"$JS.API.CONSUMER.CREATE.*.{consumer}.{subjects.KEPT}.>",
-                f"$JS.API.CONSUMER.INFO.*.{consumer}",
-                f"$JS.API.CONSUMER.DELETE.*.{consumer}",
-                f"$JS.API.CONSUMER.MSG.NEXT.*.{consumer}",
-                f"$JS.ACK.*.{consumer}.>",
-            ]
-    return Permissions(
-        publish=tuple(publish),
-        subscribe=(
-            f"{subjects.ON}.>",
-            subjects.PLACED,
-            subjects.CARRIED,
-            subjects.WHO,
-            f"{subjects.INBOX}.>",
-        ),
-    )
+        publish += [subjects.COURSE, subjects.read_subject(name)]
+        publish += [f"$JS.FC.*.{subjects.consumer_of(name, lane)}.>" for lane in subjects.LANES]
+        subscribe.append(f"{subjects.reader_inbox(name)}.>")
+    return Permissions(publish=tuple(publish), subscribe=tuple(subscribe))
 
 
 def consumer_permissions(name: str, flow: str) -> Permissions:

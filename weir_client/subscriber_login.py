@@ -1,0 +1,67 @@
+"""Log in as a subscriber, with a client that stays: it reconnects whatever the server says."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from nats import errors
+from nats.aio.client import Client
+from nats.protocol.parser import PERMISSIONS_ERR
+
+SUBSCRIBER_USER = "subscriber"
+
+
+class PersistentClient(Client):
+    """A client of NATS that reconnects, too, after the server has said why it ends a connection:
+    the library would close for good, also where a server that has just started does so."""
+
+    async def _process_err(self, err_msg: str) -> None:
+        if PERMISSIONS_ERR in err_msg:
+            await super()._process_err(err_msg)
+        else:
+            await self._process_op_err(errors.Error(f"nats: {err_msg}"))
+
+
+async def log_in(
+    client: Any,
+    url: str,
+    *,
+    name: str,
+    key: str,
+    inbox: str,
+    back: Callable[[], object],
+    closed: Callable[[], object],
+    options: dict[str, Any],
+) -> None:
+    """Connect a client that calls `back` after each reconnect, and `closed` once it has ended for
+    good. `options` are those of `nats.connect`; unless they say otherwise, a broker that is away or
+    lets nobody in is tried again for ever. Raises what `nats.connect` raises."""
+    options = {"max_reconnect_attempts": -1, "reconnect_time_wait": 0.2, **options}
+    # What these raise would be taken by the client for a connection that failed.
+    callbacks = {
+        "reconnected_cb": _each(back, options.pop("reconnected_cb", None)),
+        "closed_cb": _each(closed, options.pop("closed_cb", None)),
+    }
+    await client.connect(
+        url,
+        name=name,
+        user=SUBSCRIBER_USER,
+        password=key,
+        inbox_prefix=inbox,
+        **callbacks,
+        **options,
+    )
+
+
+def _each(
+    first: Callable[[], object], then: Callable[[], Awaitable[None]] | None
+) -> Callable[[], Awaitable[None]]:
+    """Return a callback that does one thing, and what the caller's own does."""
+
+    async def both() -> None:
+        first()
+        if then is not None:
+            await then()
+
+    return both
