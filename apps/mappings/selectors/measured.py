@@ -10,6 +10,7 @@ from django.utils import timezone
 from apps.catalog.models import Topic
 from apps.common.formatting import figure
 from apps.mappings.models import FilteringCell, Mapping
+from apps.mappings.selectors.in_force import map_in_force as in_force_by_model
 from apps.mappings.selectors.in_force import present
 from apps.mappings.selectors.settings import settings_of
 from apps.plans.models import Plan
@@ -23,6 +24,8 @@ from weir.model.mapping import NOWHERE, FlowMap, MappingProblem
 
 WINDOW_S = 60.0
 """The time over which measured rates are averaged."""
+NOW_S = 10.0
+"""The same where somebody watches: a move shows soon, and a slow flow has sent something."""
 DAY = timedelta(days=1)
 WEIGHTS = ("transport", "messaging", "aggregation")
 
@@ -60,6 +63,18 @@ def filtering_now(system: System, *, window_s: float = WINDOW_S) -> Filtering | 
         costs=costs_to_dict(costs),
         wanted_per_s=wanted_by(problem, flow_map),
     )
+
+
+def in_force_now(system: System) -> dict[str, Any]:
+    """Return what the map in force costs by the rates of the model, and `measured`: by those of the
+    last seconds, None where nobody measures. Raises ApplicationError where others are read before
+    it."""
+    modelled = in_force_by_model(system)
+    now = None if modelled["costs"] is None else filtering_now(system, window_s=NOW_S)
+    measured = None
+    if isinstance(now, Filtering):
+        measured = {**now.costs, "wanted_per_s": now.wanted_per_s, "seconds": NOW_S}
+    return {**modelled, "measured": measured}
 
 
 def wanted_by(problem: MappingProblem, flow_map: FlowMap) -> float:

@@ -127,6 +127,43 @@ class TestNow:
         assert filtering_now(market.system) == ("No topic of bare is in a stream with a group yet.")
 
 
+class TestInForce:
+    def read(self, api: Any, market: Market) -> Any:
+        answer = api.get("/api/v1/map-in-force", {"system": str(market.system.public_id)})
+        assert answer.status_code == 200, answer.content
+        return answer.json()
+
+    def test_has_what_is_measured_beside_what_the_model_says(self, api, market, broker):
+        sample(broker, declared(market, 0.5))
+        body = self.read(api, market)
+        assert body["measured"]["cost"] == cost_of(market, declared(market, 0.5))
+        assert body["costs"]["cost"] == cost_of(market, declared(market))
+        assert body["measured"]["wanted_per_s"] > 0
+
+    def test_goes_by_the_last_seconds_alone(self, api, market, broker):
+        sample(broker, declared(market, 4.0), ago_s=30.0)
+        sample(broker, declared(market))
+        assert self.read(api, market)["measured"]["cost"] == cost_of(market, declared(market))
+
+    def test_follows_a_move_at_once(self, api, market, broker):
+        sample(broker, declared(market))
+        before = self.read(api, market)["measured"]["cost"]
+        topics = Topic.objects.filter(system=market.system)
+        # Everything in one stream: whoever wants anything is handed all of it.
+        topics.update(stream=topics.get(name=market.wanted[0]).stream)
+        market.system.model_version += 1
+        market.system.save()
+        after = self.read(api, market)["measured"]
+        assert after["cost"] == cost_of(market, declared(market)) > before
+        assert after["dropped_per_s"] == 0.0
+
+    def test_has_none_where_nobody_measures_or_no_map_is(self, api, market, broker):
+        assert self.read(api, market)["measured"] is None
+        bare = make_market("bare")
+        sample(make_broker(bare.system, "b1"), declared(bare))
+        assert self.read(api, bare)["measured"] is None
+
+
 class TestDrift:
     def test_is_nothing_where_traffic_is_as_it_was_mapped_whatever_the_volume(self, market, broker):
         map_market(market)

@@ -79,6 +79,7 @@ function NowChart({
   const picture = useRef<SVGSVGElement>(null);
   const bars = [
     { ...costs, name: "Now", isChosen: true },
+    ...(now.measured ? [{ ...now.measured, name: "Measured", isChosen: true }] : []),
     ...(mapping ? promisedBars(mapping, chosen) : []),
   ];
   const { unit } = layerScale(bars);
@@ -104,6 +105,7 @@ function InNumbers({ now, costs }: { now: MapInForce; costs: MapCosts }) {
     ["Flows that are wanted and in none", missing === 0 ? "none" : fixed(missing), ""],
     ["Handed to users that do not want it", rateText(costs.unwanted_per_s), "msg/s"],
     ["Dropped with whole streams", rateText(costs.dropped_per_s), "msg/s"],
+    ...measuredRows(now.measured),
   ] as const;
   return (
     <div className="movescurve inforce">
@@ -130,14 +132,29 @@ function InNumbers({ now, costs }: { now: MapInForce; costs: MapCosts }) {
   );
 }
 
+/** Publishers may send more than the model has of them, or less: what is filtered for each message
+ * that somebody wanted compares with any other moment. */
+function measuredRows(measured: MapInForce["measured"]) {
+  if (measured === null) return [];
+  const { wanted_per_s: wanted, cost } = measured;
+  const each = wanted > 0 ? fixed(cost / wanted, 2) : UNKNOWN;
+  return [
+    ["Measured: wanted and received", rateText(wanted), "msg/s"],
+    ["Measured: filtered for each of these", each, "work"],
+  ] as const;
+}
+
 /** Costs of two moments are compared: by which rates and weights each was computed. */
 function Since({ now, mapping }: { now: MapInForce; mapping: MappingDetail | undefined }) {
   const here = `By the rates and weights of now, model v${fixed(now.model_version)}`;
-  if (mapping === undefined) return `${here}.`;
+  const measured = now.measured
+    ? ` Measured: by the rates that agents measured in the last ${fixed(now.measured.seconds)} s.`
+    : "";
+  if (mapping === undefined) return `${here}.${measured}`;
   return (
     <>
       {here}; <Link to={mappingsAt.one(mapping.system, mapping.id)}>{mapping.name}</Link> by those
-      of model v{fixed(mapping.model_version)}.
+      of model v{fixed(mapping.model_version)}.{measured}
     </>
   );
 }
