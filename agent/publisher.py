@@ -77,8 +77,9 @@ class Tally:
         """Return the counts as one line of the log."""
         shown = ("published", "not taken", "delivered", "moved", "refused", "denied", "away")
         checked = ("missing", "repeated")
+        subscribed = ("on streams", "filtered", "lost")
         return f"{self.admitted} admitted; " + ", ".join(
-            f"{self.counts[name]} {name}" for name in (*shown, *checked)
+            f"{self.counts[name]} {name}" for name in (*shown, *checked, *subscribed)
         )
 
     def count_failure(self, error: Exception) -> None:

@@ -1,10 +1,12 @@
-"""Run publishers and consumers for a demo or a trial in one process: `python -m agent.traffic`.
+"""Run publishers, consumers and subscribers for a demo or a trial in one process: `python -m
+agent.traffic`.
 
 Publishers send numbered messages at a steady rate, whatever the gates do with them, each at the
 broker where it belongs (`agent.publisher`). Consumers connect as their class, are admitted or
 refused, and ask again; those of a reliable flow read its stream and check that of each publisher no
-number is missing, repeated or out of order. Everything survives the death of brokers and agents:
-whoever is cut off comes back after a moment.
+number is missing, repeated or out of order. Subscribers receive flows on the streams of the map
+(`weir_client.subscriber`) and count what they filter. Everything survives the death of brokers and
+agents: whoever is cut off comes back after a moment.
 
 `--traffic FILE` says who sends and who wants what, `--access FILE` where and with which key; a flow
 without `publishers` is sent by one client that has no name of its own:
@@ -13,12 +15,14 @@ without `publishers` is sent by one client that has no name of its own:
                       "publishers": {PUBLISHER: {"broker", "rate_per_s"}},
                       "bursts": {NAME: {"publishers": [PUBLISHER], "every_s", "spread_s",
                                         "messages"}}}},
-     "classes": {CLASS: {"flow", "broker", "delivery", "consumers"}}}
+     "classes": {CLASS: {"flow", "broker", "delivery", "consumers"}},
+     "subscribers": {SUBSCRIBER: {"broker", "flows": [FLOW]}}}
     {"brokers": {BROKER: URL}, "publisher": USER, "client_key": PASSWORD}
 
-`bursts`, which may be left out, makes publishers of a flow send together beside their steady rates,
-which may be 0: at random moments, `every_s` apart on average (a Poisson process), each of them
-sends `messages` (1 where it is left out) at once, within `spread_s` of the others.
+`subscribers` and `bursts` may be left out. `bursts` makes publishers of a flow send together beside
+their steady rates, which may be 0: at random moments, `every_s` apart on average (a Poisson
+process), each of them sends `messages` (1 where it is left out) at once, within `spread_s` of the
+others.
 """
 
 import argparse
@@ -44,6 +48,8 @@ from agent.drivers.nats import names
 from agent.publisher import Access, Publisher, PublisherTraffic, Tally
 from agent.tasks import end
 from weir_client.following import ACKNOWLEDGE_S, FAILURES, connect, leave, until_lost
+from weir_client.receiving import Lost
+from weir_client.subscriber import Subscriber
 
 log = logging.getLogger("weir.traffic")
 
@@ -77,6 +83,29 @@ class BurstTraffic:
     """How far apart the publishers begin within one burst at most, in seconds."""
     messages: int
     """How many each of them sends in one burst."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriberTraffic:
+    """Describe one subscriber: its broker, and the flows that it receives on their streams."""
+
+    name: str
+    broker: str
+    flows: tuple[str, ...]
+
+
+def read_subscribers(path: Path) -> list[SubscriberTraffic]:
+    """Read who receives flows on streams. Raises BadTraffic."""
+    plain = {"subscribers": {}, **_object(path)}
+    subscribers = []
+    for name, row in _entry(path, "", plain, "subscribers", dict).items():
+        where = f"subscribers.{name}"
+        flows = _entry(path, where, row, "flows", list)
+        if not all(isinstance(flow, str) for flow in flows):
+            raise BadTraffic(f"{path}: {where}.flows: names of flows are strings")
+        broker = _entry(path, where, row, "broker", str)
+        subscribers.append(SubscriberTraffic(name=name, broker=broker, flows=tuple(flows)))
+    return subscribers
 
 
 def read_bursts(path: Path) -> list[BurstTraffic]:
@@ -171,7 +200,7 @@ def _entry(path: Path, where: str, row: Any, name: str, kind: Any) -> Any:
 
 
 class Clients:
-    """Run all publishers and consumers, and count their messages."""
+    """Run all publishers, consumers and subscribers, and count their messages."""
 
     def __init__(self, access: Access) -> None:
         self.access = access
@@ -284,6 +313,32 @@ class Clients:
                 return
         received[who] = life, number
 
+    async def receive(self, wanted: SubscriberTraffic) -> None:
+        """Run one subscriber: it receives its flows on whatever streams they are, for ever."""
+        url, key = self.access.brokers[wanted.broker], self.access.client_key
+        while True:
+            try:
+                async with await Subscriber.connect(url, name=wanted.name, key=key) as subscriber:
+                    await self._read(wanted, subscriber)
+            except FAILURES as error:
+                log.debug("%s: %s", wanted.name, error)
+            except Exception:
+                # An error of the client library ends one connection, not the subscriber.
+                log.exception("%s", wanted.name)
+            await asyncio.sleep(random.uniform(*publisher.BACK_OFF_S))
+
+    async def _read(self, wanted: SubscriberTraffic, subscriber: Subscriber) -> None:
+        counts, filtered = self.tally.counts, 0
+        await subscriber.want(*wanted.flows)
+        async for each in subscriber.messages():
+            if isinstance(each, Lost):
+                counts["lost"] += each.last - each.first + 1
+            else:
+                counts["on streams"] += 1
+            now = subscriber.filtered.streams + subscriber.filtered.flows
+            counts["filtered"] += now - filtered
+            filtered = now
+
     async def log_counts(self) -> None:
         while True:
             await asyncio.sleep(TELL_S)
@@ -294,22 +349,29 @@ async def run_traffic(
     publishers: list[PublisherTraffic],
     classes: list[ClassTraffic],
     bursts: list[BurstTraffic],
+    subscribers: list[SubscriberTraffic],
     access: Access,
 ) -> None:
-    """Run all publishers and consumers until SIGTERM or SIGINT."""
+    """Run all clients until SIGTERM or SIGINT."""
     clients = Clients(access)
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     consumers = [(row, number) for row in classes for number in range(1, row.consumers + 1)]
-    log.info("%d publishers, %d consumers", len(publishers), len(consumers))
+    log.info(
+        "%d publishers, %d consumers, %d subscribers",
+        len(publishers),
+        len(consumers),
+        len(subscribers),
+    )
     bursting = {(row.flow, name) for row in bursts for name in row.publishers}
     sending = [own for own in publishers if own.rate_per_s > 0 or (own.flow, own.name) in bursting]
     work = [
         *(clients.publish(own) for own in sending),
         *(clients.burst(row) for row in bursts),
         *(clients.consume(row, number) for row, number in consumers),
+        *(clients.receive(row) for row in subscribers),
         clients.log_counts(),
     ]
     tasks = [asyncio.ensure_future(one) for one in work]
@@ -329,14 +391,16 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         publishers, classes = read_traffic(options.traffic)
         bursts = read_bursts(options.traffic)
+        subscribers = read_subscribers(options.traffic)
         access = read_access(options.access)
         brokers = {own.broker for own in publishers} | {row.broker for row in classes}
+        brokers |= {row.broker for row in subscribers}
         for broker in sorted(brokers - set(access.brokers)):
             raise BadTraffic(f"{options.access}: brokers.{broker} is missing")
     except BadTraffic as error:
         print(f"traffic: {error}", file=sys.stderr)
         return 2
-    uvloop.run(run_traffic(publishers, classes, bursts, access))
+    uvloop.run(run_traffic(publishers, classes, bursts, subscribers, access))
     return 0
 
 

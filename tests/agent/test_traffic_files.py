@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from agent.publisher import PublisherTraffic
-from agent.traffic import BurstTraffic, ClassTraffic, main, read_bursts, read_traffic
+from agent.traffic import (
+    BurstTraffic,
+    ClassTraffic,
+    SubscriberTraffic,
+    main,
+    read_bursts,
+    read_subscribers,
+    read_traffic,
+)
 
 TRAFFIC: dict[str, Any] = {
     "flows": {"berths": {"broker": "rot-1", "delivery": "reliable", "rate_per_s": 9.6}},
@@ -65,6 +73,17 @@ def bursts(**members: object) -> dict[str, Any]:
     return of(publishers, bursts={"ebb": burst})
 
 
+def desk(**members: object) -> dict[str, Any]:
+    return {**TRAFFIC, "subscribers": {"desk": {"broker": "rot-1", "flows": ["b"], **members}}}
+
+
+def test_reads_who_receives_flows_on_streams(tmp_path: Path) -> None:
+    assert read_subscribers(write(tmp_path / "t.json", TRAFFIC)) == []
+    assert read_subscribers(write(tmp_path / "t.json", desk(flows=["berths", "tides"]))) == [
+        SubscriberTraffic(name="desk", broker="rot-1", flows=("berths", "tides"))
+    ]
+
+
 def test_reads_who_sends_together(tmp_path: Path) -> None:
     assert read_bursts(write(tmp_path / "t.json", TRAFFIC)) == []
     assert read_bursts(write(tmp_path / "t.json", bursts())) == [
@@ -91,6 +110,9 @@ def test_reads_who_sends_together(tmp_path: Path) -> None:
         ),
         (bursts(every_s=0), ACCESS, "t.json: flows.berths.bursts.ebb: every_s"),
         (bursts(messages="3"), ACCESS, "t.json: flows.berths.bursts.ebb.messages is missing"),
+        (desk(flows="berths"), ACCESS, "t.json: subscribers.desk.flows is missing or malformed"),
+        (desk(flows=[7]), ACCESS, "t.json: subscribers.desk.flows: names of flows are strings"),
+        (desk(broker="ham-1"), ACCESS, "a.json: brokers.ham-1 is missing"),
         ([], ACCESS, "t.json: must hold an object"),
         (TRAFFIC, {**ACCESS, "client_key": 7}, "a.json: client_key is missing or malformed"),
         (TRAFFIC, {**ACCESS, "brokers": {}}, "a.json: brokers.rot-1 is missing"),

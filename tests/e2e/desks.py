@@ -1,8 +1,10 @@
-"""Subscribers of the harbour: who they are in its model, and the map of what they want."""
+"""Subscribers of the harbour: who they are in its model, what they want, and where its map has
+that."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from tests.e2e.api import Api
@@ -12,42 +14,123 @@ AT = {"desk-1": "ham-1", "desk-2": "ham-1", "desk-3": "ant-1"}
 """Subscriber -> its broker."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reception:
+    """Messages that subscribers receive, of all subscribers together."""
+
+    wanted: float
+    unwanted: float
+    """On streams that carry something that the subscriber wants."""
+    dropped: float
+    """On other streams of groups that it has joined."""
+
+    @property
+    def received(self) -> float:
+        return self.wanted + self.unwanted + self.dropped
+
+    def work(self, weights: Mapping[str, float]) -> float:
+        """What filtering costs for each message that somebody wants."""
+        packet = weights["transport"] / weights["aggregation"]
+        return (packet * self.dropped + weights["messaging"] * self.unwanted) / self.wanted
+
+
+def reception(
+    wants: Mapping[str, list[str]], places: Mapping[str, tuple[str, str]], sent: Mapping[str, float]
+) -> Reception:
+    """What subscribers receive of so many messages of each flow. `places`: flow -> its stream and
+    group. True where every flow is wanted at every broker of a subscriber, since brokers send no
+    other."""
+    wanted = unwanted = dropped = 0.0
+    for flows in wants.values():
+        streams = {places[flow][0] for flow in flows}
+        groups = {places[flow][1] for flow in flows}
+        for flow, messages in sent.items():
+            stream, group = places[flow]
+            if flow in flows:
+                wanted += messages
+            elif stream in streams:
+                unwanted += messages
+            elif group in groups:
+                dropped += messages
+    return Reception(wanted=wanted, unwanted=unwanted, dropped=dropped)
+
+
+def places(fleet: Fleet) -> dict[str, tuple[str, str]]:
+    """Each mapped topic with its stream and its group, by name."""
+    groups = {row["name"]: row["group_name"] for row in fleet.rows("streams")}
+    mapped = [row for row in fleet.rows("topics") if row["stream_name"] is not None]
+    return {row["name"]: (row["stream_name"], groups[row["stream_name"]]) for row in mapped}
+
+
+def modelled(fleet: Fleet) -> dict[str, tuple[str, list[str]]]:
+    """Each subscriber of the model with its broker and the topics that it wants."""
+    return {
+        row["name"]: (
+            row["broker_name"],
+            sorted(interest["topic_name"] for interest in row["interests"]),
+        )
+        for row in fleet.rows("subscribers")
+    }
+
+
 @contextmanager
 def mapped(fleet: Fleet) -> Iterator[dict[str, list[str]]]:
-    """Keep subscribers in the harbour's model for a while, and its best-effort topics on streams in
-    two groups; who wants which flows."""
-    made: list[str] = []
-    client = fleet.everybody.client
-
-    def make(kind: str, **values: Any) -> str:
-        answer = fleet.everybody.post(f"/api/v1/{kind}", {"system": fleet.system, **values})
-        assert answer.status_code == 201, answer.text
-        made.append(f"/api/v1/{kind}/{answer.json()['id']}")
-        return str(answer.json()["id"])
-
+    """Keep three more subscribers in the harbour's model for a while, and its best-effort topics on
+    streams at random; who of them wants which flows."""
     topics = best_effort(fleet)
+    wants = {
+        name: [topics[(at + step) % len(topics)]["name"] for step in range(3)]
+        for at, name in enumerate(AT)
+    }
+    chance = random.Random(3)
+    with map_put_back(fleet), subscribing(fleet, {n: (AT[n], wants[n]) for n in wants}):
+        streams = [row["id"] for row in fleet.rows("streams")]
+        for row in topics:
+            put(fleet.everybody, row["id"], chance.choice(streams))
+        yield wants
+
+
+@contextmanager
+def subscribing(fleet: Fleet, wants: Mapping[str, tuple[str, list[str]]]) -> Iterator[None]:
+    """Keep subscribers in the model for a while: by name, its broker and the topics it wants."""
+    client = fleet.everybody.client
     here = {row["name"]: row["id"] for row in fleet.rows("brokers")}
-    groups = [make("groups", name=f"g-{number}", number=number) for number in range(2)]
-    streams = [
-        make("streams", name=f"s-{number}", number=number, group=groups[number % 2])
-        for number in range(4)
-    ]
-    wants: dict[str, list[str]] = {}
-    for at, (name, broker) in enumerate(AT.items()):
-        wanted = [topics[(at + step) % len(topics)] for step in range(3)]
-        wants[name] = [row["name"] for row in wanted]
-        interests = [{"topic": row["id"]} for row in wanted]
-        make("subscribers", name=name, broker=here[broker], interests=interests)
-    pick = random.Random(3)
-    for row in topics:
-        put(fleet.everybody, row["id"], pick.choice(streams))
-    yield wants
-    for row in topics:
-        put(fleet.everybody, row["id"], None)
-    for address in reversed(made):
-        tag = client.get(address).headers["ETag"]
-        answer = client.delete(address, headers={"If-Match": tag})
-        assert answer.status_code == 204, answer.text
+    topics = {row["name"]: row["id"] for row in fleet.rows("topics")}
+    made = []
+    try:
+        for name, (broker, flows) in wants.items():
+            interests = [{"topic": topics[flow]} for flow in flows]
+            answer = fleet.everybody.post(
+                "/api/v1/subscribers",
+                {
+                    "system": fleet.system,
+                    "name": name,
+                    "broker": here[broker],
+                    "interests": interests,
+                },
+            )
+            assert answer.status_code == 201, answer.text
+            made.append(f"/api/v1/subscribers/{answer.json()['id']}")
+        yield
+    finally:
+        for address in made:
+            tag = client.get(address).headers["ETag"]
+            gone = client.delete(address, headers={"If-Match": tag})
+            assert gone.status_code == 204, gone.text
+
+
+@contextmanager
+def map_put_back(fleet: Fleet) -> Iterator[None]:
+    """Put topics back into their streams, and streams into their groups, at the end."""
+    before = {kind: fleet.rows(kind) for kind in ("topics", "streams")}
+    try:
+        yield
+    finally:
+        for kind, member in (("topics", "stream"), ("streams", "group")):
+            now = {row["id"]: row[member] for row in fleet.rows(kind)}
+            for row in before[kind]:
+                if row["id"] in now and now[row["id"]] != row[member]:
+                    put(fleet.everybody, row["id"], row[member], kind)
 
 
 def best_effort(fleet: Fleet) -> list[Any]:
@@ -55,9 +138,10 @@ def best_effort(fleet: Fleet) -> list[Any]:
     return [row for row in fleet.rows("topics") if row["delivery"] == "best_effort"]
 
 
-def put(api: Api, topic: str, stream: str | None) -> None:
-    """Put a topic into a stream, by hand."""
-    address = f"/api/v1/topics/{topic}"
+def put(api: Api, key: str, where: str | None, kind: str = "topics") -> None:
+    """Put a topic into a stream, or a stream into a group, by hand."""
+    address = f"/api/v1/{kind}/{key}"
     tag = api.client.get(address).headers["ETag"]
-    answer = api.client.patch(address, json={"stream": stream}, headers={"If-Match": tag})
+    change = {"topics": "stream", "streams": "group"}[kind]
+    answer = api.client.patch(address, json={change: where}, headers={"If-Match": tag})
     assert answer.status_code == 200, answer.text

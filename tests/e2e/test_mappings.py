@@ -211,12 +211,12 @@ def test_a_chosen_map_becomes_a_plan_that_moves_flows_step_by_step_and_back(
 
 def test_what_cannot_be_mapped_says_what_to_add(rest: Api, person: Callable[[str], Page]) -> None:
     rows = rest.get("/api/v1/systems")["results"]
-    harbour = next(row["id"] for row in rows if row["name"] == "Harbour")
-    because = rest.get("/api/v1/mappable", system=harbour)["because"]
+    workload = next(row["id"] for row in rows if row["name"] == "Base workload")
+    because = rest.get("/api/v1/mappable", system=workload)["because"]
     assert "subscribers" in because
     page = person("editor")
-    page.goto(f"/systems/{harbour}/mappings")
+    page.goto(f"/systems/{workload}/mappings")
     expect(page.get_by_text(because).first).to_be_visible()
-    refused = rest.post("/api/v1/mappings", {"system": harbour})
+    refused = rest.post("/api/v1/mappings", {"system": workload})
     assert refused.status_code == 409
     assert refused.json()["code"] == "nothing_to_map"

@@ -1,2 +1,2 @@
-"""Create three systems: the LRGP paper's base workload, a lifelike one, and one that really
-runs."""
+"""Create four systems: the LRGP paper's base workload, a lifelike one, one that really runs, and
+a market whose flows share streams."""

@@ -3,6 +3,10 @@
 Small on purpose, because `make up` plays it on one machine: nine topics, some 125 messages a second
 offered, 111 consumers. Capacities are too small for everybody: an optimization has to
 cut rates and to refuse consumers, and approving it visibly changes both.
+
+Its best-effort topics are mapped to streams, too, for six desks that really receive them. All desks
+are at one broker: there a map costs what the model says, since every mapped flow is sent there. The
+map in force puts flows together that different desks want, so half of what comes is unwanted.
 """
 
 from collections.abc import Mapping
@@ -11,7 +15,16 @@ from typing import Any
 
 import networkx as nx
 
-from apps.catalog.models import ConsumerClass, Publisher, Slo, Topic, UtilityFunction
+from apps.catalog.models import (
+    ConsumerClass,
+    Group,
+    Publisher,
+    Slo,
+    Stream,
+    Subscriber,
+    Topic,
+    UtilityFunction,
+)
 from apps.executions.services.adopt_model import model_adopt
 from apps.systems.models import System
 from apps.systems.services import Drafts, entities_create, one_edit, system_create
@@ -194,6 +207,27 @@ FLOWS = {
     ),
 }
 
+GROUPS = 2
+STREAMS = (0, 0, 1, 1)
+"""Stream -> its group."""
+STREAM_OF = {
+    "cranes.rotterdam": 0,
+    "vessels.elbe": 0,
+    "reefers.bremerhaven": 1,
+    "vessels.felixstowe": 2,
+    "tides": 2,
+}
+DESKS_AT = "ham-1"
+DESKS = {
+    "terminal-1": ("cranes.rotterdam", "reefers.bremerhaven"),
+    "terminal-2": ("cranes.rotterdam",),
+    "terminal-3": ("cranes.rotterdam", "reefers.bremerhaven", "tides"),
+    "vessel-traffic-1": ("vessels.elbe", "vessels.felixstowe"),
+    "vessel-traffic-2": ("vessels.elbe", "vessels.felixstowe", "tides"),
+    "pilots": ("vessels.elbe", "tides"),
+}
+"""Subscriber -> the topics that it wants."""
+
 
 @dataclass(slots=True)
 class _Loader:
@@ -204,6 +238,8 @@ class _Loader:
     brokers: dict[str, Broker] = field(default_factory=dict)
     links: dict[frozenset[str], Link] = field(default_factory=dict)
     utilities: dict[str, UtilityFunction] = field(default_factory=dict)
+    streams: list[Stream] = field(default_factory=list)
+    topics: dict[str, Topic] = field(default_factory=dict)
 
     def topology(self) -> None:
         for name, region, x, y, cpu, publish_rate in BROKERS:
@@ -238,6 +274,23 @@ class _Loader:
         rows = [{"a": self.brokers[a], "b": self.brokers[b]} for a, b in edges]
         self.drafts.add(Overlay, name=name, children={"edges": rows}, **values)
 
+    def streams_and_groups(self) -> None:
+        groups = [
+            self.drafts.add(Group, name=f"group-{number}", number=number)
+            for number in range(GROUPS)
+        ]
+        for number, group in enumerate(STREAMS):
+            self.streams.append(
+                self.drafts.add(Stream, name=f"stream-{number}", number=number, group=groups[group])
+            )
+
+    def desks(self) -> None:
+        for name, wanted in DESKS.items():
+            interests = [{"topic": self.topics[topic]} for topic in wanted]
+            self.drafts.add(
+                Subscriber, {"interests": interests}, name=name, broker=self.brokers[DESKS_AT]
+            )
+
     def flow(self, name: str, flow: Flow) -> None:
         """Create the topic with a cost at each broker and link between source and consumers."""
         goals = {flow.source, *(broker for broker, _, _ in flow.wanted)}
@@ -246,9 +299,10 @@ class _Loader:
         used = {frozenset(pair) for path in paths for pair in nx.utils.pairwise(path)}
         links = sorted((self.links[pair] for pair in used), key=lambda link: link.name)
         cost = FLOW_COST[flow.delivery]
-        topic = self.drafts.add(
+        topic = self.topics[name] = self.drafts.add(
             Topic,
             name=name,
+            stream=self.streams[STREAM_OF[name]] if name in STREAM_OF else None,
             description=flow.title,
             delivery=flow.delivery,
             rate_min_per_s=flow.rate_min,
@@ -332,8 +386,10 @@ def load() -> System:
             loader.utilities[name] = loader.drafts.add(
                 UtilityFunction, name=name, kind=kind, parameters=parameters
             )
+        loader.streams_and_groups()
         for name, flow in FLOWS.items():
             loader.flow(name, flow)
+        loader.desks()
         entities_create(drafts=loader.drafts, actor=None)
         # Before an agent is enrolled: the fleet carries it from its first start on.
         model_adopt(system=system, actor=None, reason="Loaded with the demo.")

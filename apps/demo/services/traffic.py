@@ -1,9 +1,9 @@
-"""Describe what the demo's publishers and consumers do, for `agent.traffic`, which runs them."""
+"""Describe what the demo's publishers, consumers and subscribers do: `agent.traffic` runs them."""
 
 from collections import defaultdict
 from typing import Any
 
-from apps.catalog.models import ConsumerClass, Publisher, Topic
+from apps.catalog.models import ConsumerClass, Publisher, Subscriber, Topic
 from apps.demo.services import harbour
 from apps.systems.models import System
 
@@ -15,9 +15,11 @@ SPREAD_S = 0.01
 
 def traffic_of(system: System) -> dict[str, Any]:
     """Return flows with the offered rate (messages per second), each publisher's part of it, who
-    sends together, and classes with their consumers."""
+    sends together, classes with their consumers, and subscribers with what they want."""
     topics = Topic.objects.filter(system=system, source__isnull=False).select_related("source")
     classes = ConsumerClass.objects.filter(system=system).select_related("topic", "broker")
+    subscribers = Subscriber.objects.filter(system=system).select_related("broker")
+    subscribers = subscribers.prefetch_related("interests__topic")
     publishers: dict[int, list[Publisher]] = defaultdict(list)
     for publisher in Publisher.objects.filter(system=system).select_related("broker"):
         publishers[publisher.topic_id].append(publisher)
@@ -31,6 +33,14 @@ def traffic_of(system: System) -> dict[str, Any]:
                 "consumers": row.population_max,
             }
             for row in classes
+        },
+        "subscribers": {
+            row.name: {
+                "broker": row.broker.name,
+                "flows": sorted(interest.topic.name for interest in row.interests.all()),
+            }
+            for row in subscribers
+            if row.broker is not None
         },
     }
 

@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import lru_cache
 
+from django.db.models import Count
 from django.utils import timezone
 
-from apps.catalog.models import ConsumerClass, Publisher, Topic
+from apps.catalog.models import ConsumerClass, Interest, Publisher, Topic
 from apps.common.formatting import counted, figure
 from apps.evaluations.models import TrafficSource
 from apps.executions.models import Setting
@@ -27,6 +29,8 @@ LONGEST_WINDOW_S = 1800.0
 
 Rates = dict[str, dict[str, float]]
 """Topic -> broker -> messages per second, or consumers."""
+Counts = dict[str, dict[str, int]]
+"""Topic -> broker -> consumers and subscribers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +42,7 @@ class TrafficReading:
     window_s: float
     topics: tuple[Traffic, ...]
     subscribers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Topic -> broker -> number of consumers there."""
+    """Topic -> broker -> number of consumers and subscribers there."""
 
     @property
     def published_per_s(self) -> float:
@@ -123,7 +127,7 @@ def _measured(
     topic_of = dict(ConsumerClass.objects.filter(system=system).values_list("name", "topic__name"))
     published: Rates = defaultdict(dict)
     interested: Rates = defaultdict(dict)
-    subscribers: dict[str, dict[str, int]] = defaultdict(dict)
+    subscribers: Counts = defaultdict(dict)
     for broker, rows in samples.items():
         for flow, rate in means(rows, "flows", "passed_per_s").items():
             if rate > 0:
@@ -136,6 +140,7 @@ def _measured(
             rates = interested[topic]
             rates[broker] = rates.get(broker, 0.0) + delivered.get(name, 0.0)
             subscribers[topic][broker] = subscribers[topic].get(broker, 0) + admitted
+    _add_subscribers(system, published, interested, subscribers)
     count = sum(len(rows) for rows in samples.values())
     return TrafficReading(
         source=TrafficSource.MEASURED,
@@ -168,7 +173,7 @@ def _modelled(system: System, window_s: float, because: str) -> TrafficReading:
             published[topic] = {source: rate}
     rate_of = {topic: sum(by.values()) for topic, by in published.items()}
     interested: Rates = defaultdict(dict)
-    subscribers: dict[str, dict[str, int]] = defaultdict(dict)
+    subscribers: Counts = defaultdict(dict)
     for name, topic, broker, wanted in ConsumerClass.objects.filter(system=system).values_list(
         "name", "topic__name", "broker__name", "population_max"
     ):
@@ -177,6 +182,7 @@ def _modelled(system: System, window_s: float, because: str) -> TrafficReading:
             rates_at, count = interested[topic], subscribers[topic]
             rates_at[broker] = rates_at.get(broker, 0.0) + admitted * rate_of.get(topic, 0.0)
             count[broker] = count.get(broker, 0) + admitted
+    _add_subscribers(system, published, interested, subscribers)
     return TrafficReading(
         source=TrafficSource.MODEL,
         detail=f"From the model, at {origin}: {because}.",
@@ -184,6 +190,31 @@ def _modelled(system: System, window_s: float, because: str) -> TrafficReading:
         topics=_topics(published, interested),
         subscribers=subscribers,
     )
+
+
+def _add_subscribers(
+    system: System, published: Rates, interested: Rates, subscribers: Counts
+) -> None:
+    """Add who receives topics on streams of the map: agents draw these as they do for consumers."""
+    version = System.objects.values_list("model_version", flat=True).get(pk=system.pk)
+    for topic, broker, number in _on_streams(system.pk, version):
+        rate = sum(published.get(topic, {}).values())
+        rates, count = interested[topic], subscribers[topic]
+        rates[broker] = rates.get(broker, 0.0) + number * rate
+        count[broker] = count.get(broker, 0) + number
+
+
+@lru_cache(maxsize=8)
+def _on_streams(system_id: int, model_version: int) -> tuple[tuple[str, str, int], ...]:
+    """Return topic, broker and number of subscribers that receive it there on its stream. Pages ask
+    every few seconds, and there may be millions of interests: they are counted once a version."""
+    rows = Interest.objects.filter(
+        topic__system=system_id,
+        topic__stream__group__isnull=False,
+        subscriber__broker__isnull=False,
+    )
+    columns = ("topic__name", "subscriber__broker__name")
+    return tuple(rows.order_by().values_list(*columns).annotate(number=Count("pk")))
 
 
 def _allocated(system: System) -> tuple[dict[str, float], dict[str, int], str]:

@@ -165,6 +165,15 @@ class MapCostsSerializer(serializers.Serializer[dict[str, Any]]):
     dropped_per_s = serializers.FloatField(help_text=DROPPED)
 
 
+class MeasuredCostsSerializer(MapCostsSerializer):
+    """Describe what a map costs at the rates that agents measured."""
+
+    wanted_per_s = serializers.FloatField(
+        help_text="Messages that receivers get and asked for, of all receivers together, msg/s."
+    )
+    seconds = serializers.FloatField(help_text="The time over which rates were averaged, s.")
+
+
 class MapInForceSerializer(serializers.Serializer[dict[str, Any]]):
     """Describe what the map that is in force now costs, at the rates and weights of now."""
 
@@ -180,6 +189,10 @@ class MapInForceSerializer(serializers.Serializer[dict[str, Any]]):
         help_text="Those of them that are in none: nobody receives them."
     )
     costs = MapCostsSerializer(allow_null=True)
+    measured = MeasuredCostsSerializer(
+        allow_null=True,
+        help_text="At the rates that agents measured in the last seconds; null: no agent measures.",
+    )
 
 
 class ComparedMapSerializer(MapCostsSerializer):

@@ -36,9 +36,8 @@ from apps.mappings.api.serializers import (
 )
 from apps.mappings.models import Mapping, MappingSettings
 from apps.mappings.selectors.hand_overs import hand_overs_of
-from apps.mappings.selectors.in_force import map_in_force
 from apps.mappings.selectors.maps import MapOf, NotOfMapping, map_of
-from apps.mappings.selectors.measured import filtering_of_day
+from apps.mappings.selectors.measured import filtering_of_day, in_force_now
 from apps.mappings.selectors.problem import mappable
 from apps.mappings.selectors.settings import settings_of
 from apps.mappings.services import mapping_request
@@ -308,8 +307,11 @@ class MapInForceView(APIView):
         parameters=[OpenApiParameter("system", OpenApiTypes.UUID, required=True)],
     )
     def get(self, request: Request) -> Response:
-        """Return what unwanted traffic costs by the map that is in force now."""
-        return Response(MapInForceSerializer(map_in_force(_system_of(request))).data)
+        """Return what unwanted traffic costs by the map that is in force now.
+
+        By the rates of the model, and by those that agents measure.
+        """
+        return Response(MapInForceSerializer(in_force_now(_system_of(request))).data)
 
 
 class HandOversView(APIView):

@@ -1,5 +1,6 @@
 """Read what the map in force makes receivers filter at the rates that agents measure."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,12 +11,15 @@ from django.utils import timezone
 from apps.catalog.models import Topic
 from apps.common.formatting import figure
 from apps.mappings.models import FilteringCell, Mapping
+from apps.mappings.selectors.in_force import map_in_force as in_force_by_model
 from apps.mappings.selectors.in_force import present
 from apps.mappings.selectors.settings import settings_of
 from apps.plans.models import Plan
 from apps.runs.selectors import Reading
 from apps.systems.models import System
 from apps.telemetry.selectors.measured import measured
+from weir.actions.move_flow import KIND as FLOW
+from weir.actions.move_stream import KIND as STREAM
 from weir.clustering.answer import costs_to_dict
 from weir.clustering.cost import exact_dot, filtering_cost, map_in_force
 from weir.lifecycle.plans import PlanState
@@ -23,6 +27,8 @@ from weir.model.mapping import NOWHERE, FlowMap, MappingProblem
 
 WINDOW_S = 60.0
 """The time over which measured rates are averaged."""
+NOW_S = 10.0
+"""The same where somebody watches: a move shows soon, and a slow flow has sent something."""
 DAY = timedelta(days=1)
 WEIGHTS = ("transport", "messaging", "aggregation")
 
@@ -62,6 +68,18 @@ def filtering_now(system: System, *, window_s: float = WINDOW_S) -> Filtering | 
     )
 
 
+def in_force_now(system: System) -> dict[str, Any]:
+    """Return what the map in force costs by the rates of the model, and `measured`: by those of the
+    last seconds, None where nobody measures. Raises ApplicationError where others are read before
+    it."""
+    modelled = in_force_by_model(system)
+    now = None if modelled["costs"] is None else filtering_now(system, window_s=NOW_S)
+    measured = None
+    if isinstance(now, Filtering):
+        measured = {**now.costs, "wanted_per_s": now.wanted_per_s, "seconds": NOW_S}
+    return {**modelled, "measured": measured}
+
+
 def wanted_by(problem: MappingProblem, flow_map: FlowMap) -> float:
     """Return how many messages per second receivers get and asked for, by a map."""
     audiences = np.where(flow_map.stream_of != NOWHERE, problem.interests.audiences, 0)
@@ -82,8 +100,9 @@ def filtering_drift(system: System) -> Reading:
         detail = f"The weights are others than those of {last}. Map the flows again."
         return Reading(value=None, detail=detail)
     carried_out = _carried_out(last)
-    cost = last.cost if carried_out else last.former_cost
-    wanted_per_s = last.outcome["wanted_per_s" if carried_out else "former_wanted_per_s"]
+    cost = last.former_cost if carried_out is None else carried_out["cost"]
+    # Every map of a mapping carries all that is wanted.
+    wanted_per_s = last.outcome["former_wanted_per_s" if carried_out is None else "wanted_per_s"]
     if cost is None:
         return Reading(value=None, detail=f"No map was in force when {last} was made.")
     if cost <= 0 or wanted_per_s <= 0:
@@ -102,16 +121,28 @@ def filtering_drift(system: System) -> Reading:
     )
 
 
-def _carried_out(mapping: Mapping) -> bool:
-    """Return whether a plan of the mapping's proposed map is in force: executed, and not rolled
-    back."""
+def _carried_out(mapping: Mapping) -> dict[str, Any] | None:
+    """Return which of the mapping's maps is in force by the latest of its plans that was executed,
+    and not rolled back; None where none was."""
     executed = Plan.objects.filter(system=mapping.system_id, state=PlanState.EXECUTED)
-    plans = executed.filter(source_id=mapping.public_id).order_by("-number")
-    for plan in plans:
-        promise = next(iter(plan.content.promise), None)
-        if promise is not None and promise.after == mapping.cost:
-            return not executed.filter(source_id=plan.public_id).exists()
-    return False
+    for plan in executed.filter(source_id=mapping.public_id).order_by("-number"):
+        if not executed.filter(source_id=plan.public_id).exists():
+            return _map_of_plan(mapping, plan)
+    return None
+
+
+def _map_of_plan(mapping: Mapping, plan: Plan) -> dict[str, Any] | None:
+    """Return the map that moves as much as the plan does; of several, the one that costs what is
+    nearest to its promise, which is of the rates of when it was made."""
+    kinds = Counter(action.kind for step in plan.content.steps for action in step.actions)
+    points: list[dict[str, Any]] = [
+        point
+        for point in mapping.outcome["points"]
+        if point["moved"] + point["placed"] + point["retired"] == kinds[FLOW]
+        and point["moved_streams"] + point.get("opened_streams", 0) == kinds[STREAM]
+    ]
+    promised = next((each.after for each in plan.content.promise), mapping.cost)
+    return min(points, key=lambda point: abs(point["cost"] - promised), default=None)
 
 
 def filtering_of_day(system: System, now: datetime | None = None) -> dict[str, Any]:

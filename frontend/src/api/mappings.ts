@@ -193,12 +193,16 @@ export const useHandOvers = (system: string) =>
       data !== undefined && data.moving > 0 ? MOVING_MS : SETTLED_MS,
   });
 
-/** What the map that is in force now costs: it falls while an execution moves flows. */
+const MEASURED_MS = 5_000;
+
+/** What the map that is in force now costs: it falls while an execution moves flows. News say when
+ * it has changed; what agents measure changes without any. */
 export const useMapInForce = (system: string) =>
   useQuery({
     queryKey: keys.mappings.inForce(system),
     queryFn: ({ signal }): Promise<MapInForce> =>
       take(client.GET("/api/v1/map-in-force", { params: { query: { system } }, signal })),
+    refetchInterval: ({ state: { data } }) => (data?.measured ? MEASURED_MS : false),
   });
 
 export const useMappingSettings = (system: string, enabled = true) =>

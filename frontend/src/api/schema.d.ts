@@ -1830,6 +1830,8 @@ export interface paths {
          * Return what unwanted traffic costs by the map that is in force now
          * @description Return what unwanted traffic costs by the map that is in force now.
          *
+         *     By the rates of the model, and by those that agents measure.
+         *
          *     Role: any.
          */
         get: operations["map_in_force_retrieve"];
@@ -8580,6 +8582,8 @@ export interface components {
             /** @description Those of them that are in none: nobody receives them. */
             missing_flows: number;
             costs: components["schemas"]["MapCosts"] | null;
+            /** @description At the rates that agents measured in the last seconds; null: no agent measures. */
+            measured: components["schemas"]["MeasuredCosts"] | null;
         };
         /** @description A map that can be chosen: more moves, less cost. */
         MapPoint: {
@@ -9112,6 +9116,44 @@ export interface components {
          * @enum {string}
          */
         MeasuredCauseEnum: "processing" | "rate" | "tokens";
+        /** @description What a map costs at the rates that agents measured. */
+        MeasuredCosts: {
+            /**
+             * Format: double
+             * @description What unwanted traffic costs all receivers, work/s.
+             */
+            cost: number;
+            /**
+             * Format: double
+             * @description Its part for packets of streams that they do not want, work/s.
+             */
+            transport_cost: number;
+            /**
+             * Format: double
+             * @description Its part for messages of wanted streams that they do not want, work/s.
+             */
+            messaging_cost: number;
+            /**
+             * Format: double
+             * @description Messages that receivers are handed and do not want, msg/s.
+             */
+            unwanted_per_s: number;
+            /**
+             * Format: double
+             * @description Messages in streams that receivers drop whole, packet by packet, msg/s.
+             */
+            dropped_per_s: number;
+            /**
+             * Format: double
+             * @description Messages that receivers get and asked for, of all receivers together, msg/s.
+             */
+            wanted_per_s: number;
+            /**
+             * Format: double
+             * @description The time over which rates were averaged, s.
+             */
+            seconds: number;
+        };
         /** @description What was measured at the brokers of a placement while it was in force. */
         MeasuredPlacement: {
             /** @description The id of that placement. */

@@ -189,6 +189,7 @@ export const mapInForce = (change: Partial<MapInForce> = {}): MapInForce => ({
   mapped_flows: 7_280,
   missing_flows: 20,
   costs: costs(74_100, 157_400),
+  measured: null,
   ...change,
 });
 

@@ -7,10 +7,12 @@ from django.utils import timezone
 
 from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
+from apps.catalog.models import Group, Stream, Subscriber, Topic
 from apps.evaluations.models import Evaluation, TrafficSource
 from apps.evaluations.selectors.traffic import traffic_now
 from apps.evaluations.services import evaluation_request
 from apps.runs.models import Run
+from apps.systems.services import entity_create, entity_update
 from apps.telemetry.domain.payload import telemetry_checked
 from apps.telemetry.models import Sample
 from tests.factories import make_broker, make_system
@@ -58,6 +60,41 @@ def test_measured_traffic_is_the_mean_over_the_window(row):
     assert reading.source == TrafficSource.MEASURED
     assert reading.pairs() == {("a", "e"): 15.0}
     assert reading.subscribers == {"news": {"e": 4}}
+
+
+def test_subscribers_of_mapped_topics_draw_them_as_consumers_do(row):
+    system = row.system
+
+    def make(model, children=None, **values):
+        return entity_create(
+            model=model, system=system, actor=None, values=values, children=children
+        )
+
+    stream = make(Stream, name="s", number=0)
+    news, local = (Topic.objects.get(system=system, name=name) for name in ("news", "local"))
+    wants = {"interests": [{"topic": news}, {"topic": local}]}
+    for number, letter in enumerate("ddb"):
+        make(Subscriber, wants, name=f"desk-{number}", broker=row.brokers[letter])
+    make(Subscriber, wants, name="desk-nowhere")
+    entity_update(
+        instance=news, actor=None, expected_version=news.version, values={"stream": stream}
+    )
+    # A stream without a group is sent nowhere.
+    assert traffic_now(row.fresh()).subscribers == {"news": {"e": 10}, "local": {"c": 10}}
+    group = make(Group, name="g", number=0)
+    entity_update(
+        instance=stream, actor=None, expected_version=stream.version, values={"group": group}
+    )
+    modelled = traffic_now(row.fresh())
+    assert modelled.subscribers == {"news": {"e": 10, "d": 2, "b": 1}, "local": {"c": 10}}
+    assert modelled.pairs() == {("a", n): 100.0 for n in "edb"} | {("b", "c"): 10.0}
+    measure(
+        row,
+        a={"flows": {"news": {"passed_per_s": 30.0}}},
+        e={"classes": {"readers-news": {"admitted": 4, "delivered_per_s": 120.0}}},
+    )
+    (topic,) = traffic_now(row.system).topics
+    assert topic.interested == {"e": 120.0, "d": 60.0, "b": 30.0}
 
 
 def test_a_sample_that_contradicts_itself_loads_no_broker(row):

@@ -127,6 +127,43 @@ class TestNow:
         assert filtering_now(market.system) == ("No topic of bare is in a stream with a group yet.")
 
 
+class TestInForce:
+    def read(self, api: Any, market: Market) -> Any:
+        answer = api.get("/api/v1/map-in-force", {"system": str(market.system.public_id)})
+        assert answer.status_code == 200, answer.content
+        return answer.json()
+
+    def test_has_what_is_measured_beside_what_the_model_says(self, api, market, broker):
+        sample(broker, declared(market, 0.5))
+        body = self.read(api, market)
+        assert body["measured"]["cost"] == cost_of(market, declared(market, 0.5))
+        assert body["costs"]["cost"] == cost_of(market, declared(market))
+        assert body["measured"]["wanted_per_s"] > 0
+
+    def test_goes_by_the_last_seconds_alone(self, api, market, broker):
+        sample(broker, declared(market, 4.0), ago_s=30.0)
+        sample(broker, declared(market))
+        assert self.read(api, market)["measured"]["cost"] == cost_of(market, declared(market))
+
+    def test_follows_a_move_at_once(self, api, market, broker):
+        sample(broker, declared(market))
+        before = self.read(api, market)["measured"]["cost"]
+        topics = Topic.objects.filter(system=market.system)
+        # Everything in one stream: whoever wants anything is handed all of it.
+        topics.update(stream=topics.get(name=market.wanted[0]).stream)
+        market.system.model_version += 1
+        market.system.save()
+        after = self.read(api, market)["measured"]
+        assert after["cost"] == cost_of(market, declared(market)) > before
+        assert after["dropped_per_s"] == 0.0
+
+    def test_has_none_where_nobody_measures_or_no_map_is(self, api, market, broker):
+        assert self.read(api, market)["measured"] is None
+        bare = make_market("bare")
+        sample(make_broker(bare.system, "b1"), declared(bare))
+        assert self.read(api, bare)["measured"] is None
+
+
 class TestDrift:
     def test_is_nothing_where_traffic_is_as_it_was_mapped_whatever_the_volume(self, market, broker):
         map_market(market)
@@ -136,24 +173,32 @@ class TestDrift:
             sample(broker, declared(market, times))
             assert drift(market).value == pytest.approx(0.0, abs=1e-9)
 
-    def test_goes_by_the_proposed_map_once_its_plan_was_carried_out(self, market, broker, admin):
+    @pytest.mark.parametrize("place", ["", "fewest", "most"])
+    def test_goes_by_the_map_whose_plan_was_carried_out(self, market, broker, admin, place):
         mapping = map_market(market)
+        points = mapping.outcome["points"]
+        assert len(points) > 3
+        place = {"fewest": "1", "most": str(len(points) - 1)}.get(place, place)
         sample(broker, declared(market))
-        plan = mapping_plan(mapping=mapping, actor=admin)
-        ines, jon = make_user("ines", Role.EDITOR), make_user("jon", Role.APPROVER)
-        execution = plan_execute(plan=approved(plan, ines, jon), actor=admin)
+        plan = mapping_plan(mapping=mapping, actor=admin, map=place)
+        people = make_user("ines", Role.EDITOR), make_user("jon", Role.APPROVER)
+        self.carry_out(plan, admin, people)
+        assert plan.state == "executed"
+        assert drift(market).value == pytest.approx(0.0, abs=1e-9)
+        # More traffic, of the same kinds: filtering costs no more for each message.
+        Sample.objects.all().delete()
+        sample(broker, declared(market, 3.0))
+        assert drift(market).value == pytest.approx(0.0, abs=1e-9)
+        back = plan_roll_back(plan=plan, actor=people[0], reason="Back.")
+        self.carry_out(back, admin, people)
+        assert drift(market).value == pytest.approx(0.0, abs=1e-9)
+
+    def carry_out(self, plan, admin, people) -> None:
+        execution = plan_execute(plan=approved(plan, *people), actor=admin)
         for day in range(1, 50):
             execution_advance(execution.pk, now=timezone.now() + timedelta(days=day))
         plans_settle()
         plan.refresh_from_db()
-        assert plan.state == "executed"
-        assert drift(market).value == pytest.approx(0.0, abs=1e-9)
-        back = plan_roll_back(plan=plan, actor=ines, reason="Back.")
-        execution = plan_execute(plan=approved(back, ines, jon), actor=admin)
-        for day in range(1, 50):
-            execution_advance(execution.pk, now=timezone.now() + timedelta(days=day))
-        plans_settle()
-        assert drift(market).value == pytest.approx(0.0, abs=1e-9)
 
     def test_cannot_be_told_by_other_weights(self, market, broker):
         map_market(market)

@@ -1,4 +1,4 @@
-"""Load people, four systems and a first run of each: `manage.py load_demo`; safe to repeat."""
+"""Load people, four systems and their first runs: `manage.py load_demo`; safe to repeat."""
 
 import json
 import os
@@ -27,26 +27,26 @@ PEOPLE: dict[str, tuple[str, str, list[Role]]] = {
     "approver": ("Aiko", "Mori", [Role.VIEWER, Role.APPROVER]),
     "operator": ("Omar", "Haddad", [Role.VIEWER, Role.OPERATOR]),
 }
-DEMOS: tuple[tuple[Any, Callable[..., Run]], ...] = (
-    (base_workload, allocation_request),
-    (meridian, allocation_request),
-    (harbour, allocation_request),
-    (quarry, mapping_request),
+DEMOS: tuple[tuple[Any, tuple[Callable[..., Run], ...]], ...] = (
+    (base_workload, (allocation_request,)),
+    (meridian, (allocation_request,)),
+    (harbour, (allocation_request, mapping_request)),
+    (quarry, (mapping_request,)),
 )
-"""Each system with what its first run computes."""
+"""Each system with what its first runs compute."""
 
 
 class Command(BaseCommand):
     """Load what is missing of the demo; what people changed stays."""
 
-    help = "Load the demo people and systems, and start a first run of each system."
+    help = "Load the demo people and systems, and start the first runs of each."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--traffic",
             type=Path,
             metavar="FILE",
-            help=f"write there what the publishers and consumers of {harbour.NAME} do",
+            help=f"write there what clients of {harbour.NAME} do",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -60,14 +60,14 @@ class Command(BaseCommand):
                     last_name=last,
                 )
         asker = User.objects.get(username="demo")
-        for demo, request in DEMOS:
+        for demo, requests in DEMOS:
             if System.objects.filter(name=demo.NAME).exists():
                 continue
             # Load all or nothing: half a system would count as loaded the next time.
             with transaction.atomic():
                 system = demo.load()
-                run = request(system=system, actor=asker)
-            self.stdout.write(f"loaded {system}, started {run}")
+                runs = [request(system=system, actor=asker) for request in requests]
+            self.stdout.write(f"loaded {system}, started {', '.join(map(str, runs))}")
         if options["traffic"]:
             self._write_traffic(options["traffic"])
 

@@ -1,7 +1,8 @@
 /** What receivers filtered over the last day, by quarters of an hour, as agents measured it. */
-import { useRef } from "react";
+import { useId, useRef } from "react";
 
 import { dayBars } from "./day-bars";
+import { Hatching, LayerLegend } from "./layer-bars";
 
 import { useFiltering, type Filtering } from "@/api/mappings";
 import { ChartPanel, svgText } from "@/components/ui/chart-frame";
@@ -37,6 +38,7 @@ export function DayPanel({ system, isQuiet = false }: { system: string; isQuiet?
 function Day({ filtering: { cells } }: { filtering: Filtering }) {
   const [box, width] = useWidth<HTMLDivElement>(720);
   const picture = useRef<SVGSVGElement>(null);
+  const hatching = useId();
   const [right, bottom] = [width - RIGHT, HEIGHT - BOTTOM];
   const scale = amountScale(
     cells.map(({ cost }) => cost),
@@ -64,6 +66,7 @@ function Day({ filtering: { cells } }: { filtering: Filtering }) {
       }}
       footer="A quarter that no agent measured has no bar."
     >
+      <LayerLegend hatching={hatching} />
       <div ref={box}>
         <svg
           ref={picture}
@@ -72,6 +75,7 @@ function Day({ filtering: { cells } }: { filtering: Filtering }) {
           role="img"
           aria-label={`Cost of filtering: ${scale.text(latest?.cost)} ${scale.unit} in the latest quarter of an hour, at most ${scale.text(dearest.cost)} ${scale.unit} from ${clockText(dearest.at)}`}
         >
+          <Hatching id={hatching} />
           <text className="tf" x={right} y={10} textAnchor="end">
             hours UTC
           </text>
@@ -98,13 +102,16 @@ function Day({ filtering: { cells } }: { filtering: Filtering }) {
                 height={transport.height}
                 fill="var(--c1)"
               />
-              <rect
-                x={x}
-                y={messaging.y}
-                width={thick}
-                height={messaging.height}
-                fill="var(--c2)"
-              />
+              {["var(--c2)", `url(#${hatching})`].map((fill) => (
+                <rect
+                  key={fill}
+                  x={x}
+                  y={messaging.y}
+                  width={thick}
+                  height={messaging.height}
+                  fill={fill}
+                />
+              ))}
             </g>
           ))}
         </svg>

@@ -8,12 +8,15 @@ import type { Heat } from "@/api/mappings";
 import { fixed } from "@/lib/numbers";
 import { useWidth } from "@/lib/width";
 
-const [LEFT, RIGHT, TOP, END] = [62, 84, 42, 4];
+const [RIGHT, TOP, END] = [84, 42, 4];
+/** Of the names of rows: room for numbers, and where each row is a user for most names. */
+const [LEAST_LEFT, MOST_LEFT] = [62, 126];
 const ROWS_HEIGHT = 595;
 const [LOW_ROW, HIGH_ROW] = [8, 22];
 /** Of a name beside its row. */
 const NAME_ROW = 12;
-const NAME_LENGTH = 9;
+const NAME_LENGTH = 18;
+const LETTER = 6.4;
 const LABEL_ROOM = 44;
 const LABEL_EVERY = [1, 2, 5, 10, 20, 50, 100];
 const [BAR_TOP, BAR_SIDE] = [22, 64];
@@ -21,6 +24,16 @@ const LONG_STEP = 10;
 
 const rowHeight = (rows: number) =>
   Math.max(LOW_ROW, Math.min(HIGH_ROW, ROWS_HEIGHT / Math.max(1, rows)));
+
+/** Each row is a user, and high enough for its name. */
+const areNamed = (rows: Heat["rows"]) =>
+  rowHeight(rows.length) >= NAME_ROW && rows.every(({ users }) => users === 1);
+
+function leftOf(rows: Heat["rows"]): number {
+  if (!areNamed(rows)) return LEAST_LEFT;
+  const longest = Math.max(0, ...rows.map(({ first }) => Math.min(NAME_LENGTH, first.length)));
+  return Math.max(LEAST_LEFT, Math.min(MOST_LEFT, 12 + longest * LETTER));
+}
 
 /** The height of a drawing of so many rows. */
 export const heightOf = (rows: number): number => TOP + rows * rowHeight(rows) + END;
@@ -58,9 +71,10 @@ export function HeatMap({
   const [box, width] = useWidth<HTMLDivElement>(800);
   const cell = useId();
   const { rows, groups } = heat;
-  const cellWidth = Math.max(2, (width - LEFT - RIGHT) / groups.length);
+  const left = leftOf(rows);
+  const cellWidth = Math.max(2, (width - left - RIGHT) / groups.length);
   const cellHeight = rowHeight(rows.length);
-  const right = LEFT + groups.length * cellWidth;
+  const right = left + groups.length * cellWidth;
   const placeOf = (event: React.PointerEvent): Place | null => {
     const { row, column } = (event.target as SVGElement).dataset;
     return row === undefined || column === undefined
@@ -106,8 +120,15 @@ export function HeatMap({
         onPointerLeave={() => onPlace(null)}
         onBlur={() => onPlace(null)}
       >
-        <Cells heat={heat} steps={steps} width={cellWidth} height={cellHeight} />
-        <Edges heat={heat} scale={scale} width={cellWidth} height={cellHeight} right={right} />
+        <Cells heat={heat} steps={steps} left={left} width={cellWidth} height={cellHeight} />
+        <Edges
+          heat={heat}
+          scale={scale}
+          left={left}
+          width={cellWidth}
+          height={cellHeight}
+          right={right}
+        />
         {place === null ? null : (
           <g role="row" aria-rowindex={place.row + 1}>
             <rect
@@ -117,7 +138,7 @@ export function HeatMap({
               aria-selected="true"
               aria-label={cellText(heat, place)}
               className="heatmark"
-              x={LEFT + place.column * cellWidth}
+              x={left + place.column * cellWidth}
               y={TOP + place.row * cellHeight - 0.5}
               width={cellWidth}
               height={cellHeight + 1}
@@ -130,12 +151,13 @@ export function HeatMap({
   );
 }
 
-type Drawn = { heat: Heat; width: number; height: number };
+type Drawn = { heat: Heat; left: number; width: number; height: number };
 
 /** Apart from what moves with the pointer: there may be two thousand. */
 const Cells = memo(function Cells({
   heat,
   steps,
+  left,
   width,
   height,
 }: Drawn & { steps: HeatSteps | null }) {
@@ -152,7 +174,7 @@ const Cells = memo(function Cells({
             className={look}
             data-row={row}
             data-column={column}
-            x={LEFT + column * width + gap / 2}
+            x={left + column * width + gap / 2}
             y={TOP + row * height + 0.6}
             width={width - gap}
             height={height - 1.4}
@@ -168,6 +190,7 @@ const Cells = memo(function Cells({
 const Edges = memo(function Edges({
   heat: { rows, groups },
   scale,
+  left,
   width,
   height,
   right,
@@ -180,16 +203,16 @@ const Edges = memo(function Edges({
   );
   const longest = Math.max(...numbers.map((text) => text.length));
   const everyColumn = Math.max(1, Math.ceil((longest * 6.6 + 4) / width));
-  const areNamed = height >= NAME_ROW && rows.every(({ users }) => users === 1);
+  const isNamed = areNamed(rows);
   const everyRow = LABEL_EVERY.find((one) => one * height >= LABEL_ROOM) ?? rows.length;
   const firsts = rows.map((_, at) => rows.slice(0, at).reduce((sum, { users }) => sum + users, 1));
   const labels = rows.map(({ first }, at) => {
-    if (!areNamed) return at % everyRow === 0 ? fixed(firsts[at]) : "";
+    if (!isNamed) return at % everyRow === 0 ? fixed(firsts[at]) : "";
     return first.length > NAME_LENGTH ? `${first.slice(0, NAME_LENGTH - 1)}\u2026` : first;
   });
   return (
     <g aria-hidden="true">
-      <text className="tf" x={LEFT - 8} y="36" textAnchor="end">
+      <text className="tf" x={left - 8} y="36" textAnchor="end">
         group
       </text>
       <text className="tf" x={right + 8} y="36">
@@ -197,7 +220,7 @@ const Edges = memo(function Edges({
       </text>
       {groups.map((group, at) => {
         const high = part(group.unwanted_per_s, column) * BAR_TOP;
-        const x = LEFT + at * width;
+        const x = left + at * width;
         return (
           <g key={at}>
             <rect
@@ -218,7 +241,7 @@ const Edges = memo(function Edges({
       {rows.map((one, at) => (
         <g key={at}>
           {labels[at] ? (
-            <text className="tf" x={LEFT - 8} y={TOP + (at + 0.5) * height + 4} textAnchor="end">
+            <text className="tf" x={left - 8} y={TOP + (at + 0.5) * height + 4} textAnchor="end">
               {labels[at]}
             </text>
           ) : null}

@@ -79,6 +79,7 @@ function NowChart({
   const picture = useRef<SVGSVGElement>(null);
   const bars = [
     { ...costs, name: "Now", isChosen: true },
+    ...(now.measured ? [{ ...now.measured, name: "Measured", isChosen: true }] : []),
     ...(mapping ? promisedBars(mapping, chosen) : []),
   ];
   const { unit } = layerScale(bars);
@@ -90,21 +91,34 @@ function NowChart({
       svg={() => svgText(picture.current)}
       format={(cell) => (typeof cell === "number" ? rateText(cell) : (cell ?? UNKNOWN))}
       footer={<Since now={now} mapping={mapping} />}
-      below={<InNumbers now={now} costs={costs} />}
+      below={
+        <InNumbers now={now} costs={costs} measured={measuredRows(now.measured, mapping, chosen)} />
+      }
     >
       <LayerBars bars={bars} picture={picture} />
     </ChartPanel>
   );
 }
 
-function InNumbers({ now, costs }: { now: MapInForce; costs: MapCosts }) {
+type Row = readonly [name: string, value: string, unit: string];
+
+function InNumbers({
+  now,
+  costs,
+  measured,
+}: {
+  now: MapInForce;
+  costs: MapCosts;
+  measured: readonly Row[];
+}) {
   const { wanted_flows: wanted, mapped_flows: mapped, missing_flows: missing, because } = now;
-  const rows = [
+  const rows: readonly Row[] = [
     ["Wanted flows in a stream with a group", `${fixed(mapped)} of ${fixed(wanted)}`, ""],
     ["Flows that are wanted and in none", missing === 0 ? "none" : fixed(missing), ""],
     ["Handed to users that do not want it", rateText(costs.unwanted_per_s), "msg/s"],
     ["Dropped with whole streams", rateText(costs.dropped_per_s), "msg/s"],
-  ] as const;
+    ...measured,
+  ];
   return (
     <div className="movescurve inforce">
       {because ? <Note tone="warn">{because}</Note> : null}
@@ -130,14 +144,39 @@ function InNumbers({ now, costs }: { now: MapInForce; costs: MapCosts }) {
   );
 }
 
+/** Publishers may send more than the model has of them, or less: what is filtered for each message
+ * that somebody wanted compares with what a map promised, whatever the volume. */
+function measuredRows(
+  measured: MapInForce["measured"],
+  mapping: MappingDetail | undefined,
+  chosen: ChosenMap | undefined,
+): Row[] {
+  if (measured === null) return [];
+  const { wanted_per_s: wanted, cost } = measured;
+  const each = (work: number, messages: number) =>
+    messages > 0 ? fixed(work / messages, 2) : UNKNOWN;
+  const rows: Row[] = [
+    ["Measured: wanted and received", rateText(wanted), "msg/s"],
+    ["Measured: filtered for each of these", each(cost, wanted), "work"],
+  ];
+  const point = chosen?.point ?? mapping?.outcome.points[mapping.outcome.proposed];
+  const promised = mapping?.outcome.wanted_per_s;
+  if (point === undefined || promised === undefined || promised === null) return rows;
+  const which = chosen?.isProposed === false ? "chosen" : "proposed";
+  return [...rows, [`The ${which} map: filtered for each`, each(point.cost, promised), "work"]];
+}
+
 /** Costs of two moments are compared: by which rates and weights each was computed. */
 function Since({ now, mapping }: { now: MapInForce; mapping: MappingDetail | undefined }) {
   const here = `By the rates and weights of now, model v${fixed(now.model_version)}`;
-  if (mapping === undefined) return `${here}.`;
+  const measured = now.measured
+    ? ` Measured: by the rates that agents measured in the last ${fixed(now.measured.seconds)} s.`
+    : "";
+  if (mapping === undefined) return `${here}.${measured}`;
   return (
     <>
       {here}; <Link to={mappingsAt.one(mapping.system, mapping.id)}>{mapping.name}</Link> by those
-      of model v{fixed(mapping.model_version)}.
+      of model v{fixed(mapping.model_version)}.{measured}
     </>
   );
 }

@@ -5,7 +5,7 @@ import { InForceBesideNewest, InForcePanel } from "./in-force-panel";
 import { useChosenMap } from "./use-chosen-map";
 
 import { hear } from "@/api/live";
-import type { MappingDetail } from "@/api/mappings";
+import type { MapInForce, MappingDetail } from "@/api/mappings";
 import {
   costs,
   mapInForce,
@@ -109,6 +109,55 @@ describe("what is in force", () => {
     expect(row("Flows that are wanted and in none")).toHaveTextContent(/^none$/);
     expect(document.querySelector(".note")).toBeNull();
     expect(panel().queryByText(/promised/)).toBeNull();
+  });
+
+  it("stands beside what agents measure, for each message that somebody wanted", async () => {
+    const measured = { ...costs(80_000, 170_000), wanted_per_s: 50_000, seconds: 10 };
+    serve({ [NOW]: ok(mapInForce({ measured })) });
+    const promising = mappingDetail({ outcome: mappingOutcome({ wanted_per_s: 100_000 }) });
+    show(promising, "?map=2");
+    expect(await bars()).toHaveAccessibleName(
+      /^Now: 231\.5 [^;]*; Measured: 250\.0 k work\/s, of it transport 80\.0 and messaging 170\.0; Kept/,
+    );
+    expect(row("Measured: wanted and received")).toHaveTextContent(/^50,000msg\/s$/);
+    expect(row("Measured: filtered for each of these")).toHaveTextContent(/^5\.00work$/);
+    expect(row("The chosen map: filtered for each")).toHaveTextContent(/^1\.66work$/);
+    expect(panel().getByText(/rates that agents measured in the last 10 s/)).toBeInTheDocument();
+  });
+
+  it.each([
+    ["nothing wanted is sent", 0, "–"],
+    ["all that is sent is wanted", 4, "0.00"],
+  ])("says what is filtered for each where %s", async (_, wanted_per_s, text) => {
+    const measured = { ...costs(0, 0), wanted_per_s, seconds: 10 };
+    serve({ [NOW]: ok(mapInForce({ measured })) });
+    renderPage(<InForcePanel system={SYSTEM} />, "/", "/");
+    await bars();
+    expect(row("Measured: filtered for each of these")).toHaveTextContent(`${text}work`);
+    expect(panel().queryByText(/map: filtered for each/)).toBeNull();
+  });
+
+  it("reads again and again what is measured, and only that", async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true });
+    try {
+      let measured: MapInForce["measured"] = { ...costs(0, 8), wanted_per_s: 4, seconds: 10 };
+      const asked = serve({ [NOW]: () => ok(mapInForce({ measured })) });
+      renderPage(<InForcePanel system={SYSTEM} />, "/", "/");
+      await bars();
+      measured = { ...costs(0, 2), wanted_per_s: 4, seconds: 10 };
+      await act(() => vi.advanceTimersByTimeAsync(5_000));
+      await waitFor(() =>
+        expect(row("Measured: filtered for each of these")).toHaveTextContent("0.50work"),
+      );
+      measured = null;
+      await act(() => vi.advanceTimersByTimeAsync(5_000));
+      await waitFor(() => expect(panel().queryByText(/^Measured/)).toBeNull());
+      const before = asked.length;
+      await act(() => vi.advanceTimersByTimeAsync(60_000));
+      expect(asked).toHaveLength(before);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("falls with every step of an execution, by the news of the system", async () => {

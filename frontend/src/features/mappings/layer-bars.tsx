@@ -43,7 +43,7 @@ export function LayerBars({
   const height = bars.length * ROW;
   return (
     <>
-      <Legend hatching={hatching} />
+      <LayerLegend hatching={hatching} />
       <div ref={box}>
         <svg
           ref={picture}
@@ -52,17 +52,7 @@ export function LayerBars({
           role="img"
           aria-label={bars.map((bar) => spoken(bar, scale)).join("; ")}
         >
-          <defs>
-            <pattern
-              id={hatching}
-              width="5"
-              height="5"
-              patternUnits="userSpaceOnUse"
-              patternTransform="rotate(45)"
-            >
-              <rect width="1.3" height="5" fill="var(--surface)" opacity=".6" />
-            </pattern>
-          </defs>
+          <Hatching id={hatching} />
           {bars.map((bar, at) => {
             const transport = length(bar.transport_cost);
             const x = LEFT + transport + (transport > 0 ? GAP : 0);
@@ -100,7 +90,22 @@ export function LayerBars({
 const spoken = ({ name, ...cost }: LayerBar, scale: ReturnType<typeof amountScale>) =>
   `${name}: ${scale.text(cost.cost)} ${scale.unit}, of it transport ${scale.text(cost.transport_cost)} and messaging ${scale.text(cost.messaging_cost)}`;
 
-function Legend({ hatching }: { hatching: string }) {
+/** What tells messaging from transport without its colour. */
+export const Hatching = ({ id }: { id: string }) => (
+  <defs>
+    <pattern
+      id={id}
+      width="5"
+      height="5"
+      patternUnits="userSpaceOnUse"
+      patternTransform="rotate(45)"
+    >
+      <rect width="1.3" height="5" fill="var(--surface)" opacity=".6" />
+    </pattern>
+  </defs>
+);
+
+export function LayerLegend({ hatching }: { hatching: string }) {
   return (
     <p className="legend layerlegend">
       <span>

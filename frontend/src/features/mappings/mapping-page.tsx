@@ -59,16 +59,16 @@ function MappingView({ mapping }: { mapping: MappingDetail }) {
         <div className="cols c-8-4 c-map">
           <div className="stack">
             <HeatPanel mapping={mapping} map={map} waits={map !== chosen.map} />
+            <InForcePanel system={mapping.system} mapping={mapping} chosen={chosen} />
+            <HandOversPanel system={mapping.system} />
+            <DayPanel system={mapping.system} isQuiet />
           </div>
           <div className="stack">
             <MovesCurve mapping={mapping} chosen={chosen} />
             <CostLayers mapping={mapping} chosen={chosen} />
-            <InForcePanel system={mapping.system} mapping={mapping} chosen={chosen} />
-            <HandOversPanel system={mapping.system} />
             <PinsPanel mapping={mapping} />
           </div>
         </div>
-        <DayPanel system={mapping.system} isQuiet />
         <ReceiversPanel mapping={mapping} map={map} />
         <MovesPanel mapping={mapping} map={map} />
       </div>
