@@ -157,7 +157,7 @@ class Change(BaseModel):
         """Return how the other side knows it; None: it does not, as far as is known."""
         if not self.record_id:
             return None
-        return Record(id=self.record_id, number=self.number, link=self.link)
+        return Record(id=self.record_id, key=self.key, number=self.number, link=self.link)
 
 
 class Message(BaseModel):

@@ -117,3 +117,25 @@ def test_database_address_becomes_settings():
 def test_malformed_database_address_is_named(url):
     with pytest.raises(ConfigurationError, match="DATABASE_URL"):
         database_settings(url)
+
+
+def test_private_networks_and_the_folder_of_credentials_are_read() -> None:
+    environment = read(WEIR_PRIVATE_NETWORKS="10.1.0.0/16, fd00::/8", WEIR_CREDENTIALS_DIR="/run/s")
+    assert [str(network) for network in environment.private_networks] == ["10.1.0.0/16", "fd00::/8"]
+    assert environment.credentials_dir == Path("/run/s")
+    assert environment.plain_http is False
+    assert (read().private_networks, read().credentials_dir) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("WEIR_PRIVATE_NETWORKS", "10.1.0.1/16"),
+        ("WEIR_PRIVATE_NETWORKS", "intranet"),
+        ("WEIR_CREDENTIALS_DIR", "secrets"),
+        ("WEIR_PLAIN_HTTP", "maybe"),
+    ],
+)
+def test_what_would_allow_something_else_is_refused(name: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=name):
+        read(**{name: value})

@@ -23,6 +23,7 @@ MACHINES = {"ChangeStateEnum": CHANGES}
 
 MEANINGS = {
     "ConnectionProductEnum": {
+        "http": "Any HTTP endpoint that speaks JSON.",
         "servicenow": "Changes of ServiceNow's Change Management.",
     },
     "ConnectionCommandEnum": {

@@ -61,7 +61,13 @@ class Session(Protocol):
     """Requests to one server, with its credential."""
 
     def send(
-        self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Return the answer of a success. Raises Unreachable or Refused.
 
@@ -98,6 +104,8 @@ class Record:
     """A change as the other side keeps it."""
 
     id: str
+    key: str
+    """The correlation id."""
     number: str
     """Its name for people."""
     link: str = ""
@@ -165,6 +173,16 @@ class ConnectionSettings(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def shows_approval(self) -> bool:
+        """Return whether a change there says that it is approved."""
+        ...
+
+    @property
+    def shows_window(self) -> bool:
+        """Return whether a change there says for when it is planned."""
+        ...
 
 
 class Product(Protocol):

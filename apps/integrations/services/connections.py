@@ -14,13 +14,13 @@ from apps.common.errors import ApplicationError, Conflict, PreconditionFailed, c
 from apps.common.events import publish
 from apps.integrations.connectors import product
 from apps.integrations.domain.addresses import check_address
-from apps.integrations.domain.contract import ExchangeError
+from apps.integrations.domain.contract import ExchangeError, Product
 from apps.integrations.domain.credentials import check_reference
 from apps.integrations.models import ConnectedSystem, Connection, Message
 from apps.integrations.services.work import connector_of
 from apps.systems.models import System
 from weir.errors import InvalidProblem, UnknownMethod
-from weir.plugins import from_dict
+from weir.plugins import describe, from_dict
 
 FIELDS = (
     *("name", "enabled", "settings", "credential"),
@@ -147,6 +147,7 @@ def _check(row: Connection) -> None:
         kind = product(row.product)
     except UnknownMethod as error:
         raise ApplicationError.of_field("product", f"{error}.") from error
+    _check_names(kind, row.settings)
     try:
         values = from_dict(kind.Settings, row.settings)
         check_address(values.address, plain_http=settings.WEIR_PLAIN_HTTP)
@@ -157,6 +158,14 @@ def _check(row: Connection) -> None:
         raise ApplicationError.of_field(
             "credential", f"Say where the credential is: env:{settings.WEIR_CREDENTIAL_PREFIX}NAME."
         )
+    if row.approval_needed and not values.shows_approval:
+        raise ApplicationError.of_field(
+            "approval_needed", "The settings do not say where an approval is read; or write false."
+        )
+    if row.window_from_change and not values.shows_window:
+        raise ApplicationError.of_field(
+            "window_from_change", "The settings do not say where the planned times are read."
+        )
     try:
         check_reference(
             row.credential,
@@ -165,6 +174,18 @@ def _check(row: Connection) -> None:
         )
     except InvalidProblem as error:
         raise ApplicationError.of_field(error.path, error.message) from error
+
+
+def _check_names(kind: Product, given: Mapping[str, Any]) -> None:
+    """Refuse the first setting that there is not, or that is missing, at its field."""
+    described = {one["name"]: one["required"] for one in describe(kind.Settings)}
+    for name in given:
+        if name not in described:
+            message = f"There is no such setting; there are {', '.join(described)}."
+            raise ApplicationError.of_field(f"settings.{name[:60]}", message)
+    for name, required in described.items():
+        if required and name not in given:
+            raise ApplicationError.of_field(f"settings.{name}", "This setting is needed.")
 
 
 def _plain(row: Connection) -> dict[str, Any]:

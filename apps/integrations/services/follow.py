@@ -43,7 +43,7 @@ def changes_follow() -> int:
     ).exclude(changes__in=Change.objects.exclude(state=ChangeState.CLOSED))
     begun = Plan.objects.filter(changes__state__in=LIVE).exclude(state__in=REVIEWED)
     moved = 0
-    for plan in (*new.distinct(), *begun.distinct()):
+    for plan in (*new.defer("document").distinct(), *begun.defer("document").distinct()):
         try:
             with transaction.atomic():
                 moved += _follow(lock_plan(plan), timezone.now())

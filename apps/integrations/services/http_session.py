@@ -104,7 +104,13 @@ class HttpSession:
     """Is called before each request; what it raises stops that."""
 
     def send(
-        self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Return the answer of a success. Raises Unreachable or Refused."""
         self.before()
@@ -118,7 +124,7 @@ class HttpSession:
         at, began = timezone.now(), time.monotonic()
         status, text, failure = None, "", ""
         try:
-            status, headers, text = self._exchange(method, address, content)
+            status, answered, text = self._exchange(method, address, content, headers or {})
         except ForbiddenAddress as error:
             failure = f"{address.host} is not asked: {error}"
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ssl.SSLError) as error:
@@ -138,10 +144,14 @@ class HttpSession:
             )
         if status is None:
             raise Unreachable(self._masked(failure))
-        return self._judge(status, headers, text)
+        return self._judge(status, answered, text)
 
     def _exchange(
-        self, method: str, address: httpx.URL, content: bytes | None
+        self,
+        method: str,
+        address: httpx.URL,
+        content: bytes | None,
+        headers: Mapping[str, str],
     ) -> tuple[int, httpx.Headers, str]:
         timeout = httpx.Timeout(PAUSE_S, connect=CONNECT_S)
         deadline = time.monotonic() + WHOLE_S
@@ -153,7 +163,9 @@ class HttpSession:
                 follow_redirects=False,
                 trust_env=False,
             ) as client,
-            client.stream(method, address, content=content, headers=self._headers()) as response,
+            client.stream(
+                method, address, content=content, headers={**self._headers(), **headers}
+            ) as response,
         ):
             for piece in response.iter_raw():
                 received += piece

@@ -6498,10 +6498,11 @@ export interface components {
             settings: components["schemas"]["ParameterDescription"][];
         };
         /**
-         * @description - `servicenow`: Changes of ServiceNow's Change Management.
+         * @description - `http`: Any HTTP endpoint that speaks JSON.
+         *     - `servicenow`: Changes of ServiceNow's Change Management.
          * @enum {string}
          */
-        ConnectionProductEnum: "servicenow";
+        ConnectionProductEnum: "http" | "servicenow";
         ConnectionProducts: {
             results: components["schemas"]["ConnectionProduct"][];
         };

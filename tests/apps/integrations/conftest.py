@@ -16,7 +16,8 @@ from apps.integrations.services import (
     connection_create,
     connection_work,
 )
-from tests.apps.integrations.servicenow_server import FakeServiceNow, served
+from tests.apps.integrations.faulty_server import served
+from tests.apps.integrations.servicenow_server import FakeServiceNow
 from tests.factories import make_user
 from tests.factories.fleet import Harbour, make_harbour
 
@@ -75,14 +76,14 @@ def connection(allowed: None, address: str, harbour: Harbour) -> Connection:
 
 def connect(address: str, harbour: Harbour, **values: Any) -> Connection:
     """A connection of the harbour to this address."""
-    settings = {"address": address, "assignment_group": "Messaging", **values.pop("settings", {})}
+    settings = values.pop("settings", {"assignment_group": "Messaging"})
     return connection_create(
         actor=make_user("root", Role.ADMIN),
         values={
             "name": "ServiceNow",
             "product": "servicenow",
             "credential": "env:WEIR_CREDENTIAL_SERVICENOW",
-            "settings": settings,
+            "settings": {"address": address, **settings},
             "systems": [harbour.system],
             **values,
         },

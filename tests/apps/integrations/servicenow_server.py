@@ -1,15 +1,12 @@
-"""A ServiceNow on a socket: its Change Management API as published, and the faults of networks."""
+"""A ServiceNow on a socket: its Change Management API as published."""
 
 import base64
-import json
-import threading
 import uuid
-from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.apps.integrations.faulty_server import FaultyServer
 
 STATES = {
     **{"-5": "New", "-4": "Assess", "-3": "Authorize", "-2": "Scheduled", "-1": "Implement"},
@@ -33,42 +30,16 @@ WRITABLE = {
 }
 
 
-class Fault:
-    """What goes wrong with one request; `done`: the server carries it out all the same."""
-
-    def __init__(
-        self,
-        *,
-        done: bool = False,
-        status: int = 0,
-        headers: dict[str, str] | None = None,
-        drop: bool = False,
-        half: bool = False,
-        wait_s: float = 0.0,
-        body: str = "",
-        method: str = "",
-    ) -> None:
-        self.done, self.status, self.headers = done, status, headers or {}
-        self.drop, self.half, self.wait_s, self.body = drop, half, wait_s, body
-        self.method = method
-
-
-class FakeServiceNow:
+class FakeServiceNow(FaultyServer):
     """An instance with its changes; tests act as the people in it."""
 
     def __init__(self, credential: str = "weir:correct horse") -> None:
+        super().__init__()
         self.credential = credential
         self.rows: dict[str, dict[str, str]] = {}
         self.notes: dict[str, list[str]] = {}
         self.history: dict[str, list[str]] = {}
-        self.requests: list[tuple[str, str, Any]] = []
-        self.faults: deque[Fault] = deque()
         self.read_only: set[str] = set()
-        self.away = False
-        self.held = threading.Event()
-        """A request has come that is let wait."""
-        self.stopped = threading.Event()
-        self.lock = threading.RLock()
 
     # --- people
 
@@ -99,9 +70,12 @@ class FakeServiceNow:
 
     # --- the API
 
-    def answer(self, method: str, address: str, body: Any, header: str) -> tuple[int, Any]:
+    def answer(
+        self, method: str, address: str, body: Any, headers: Mapping[str, str]
+    ) -> tuple[int, Any]:
+        """Carry a request out as an account without the right to approve may."""
         encoded = base64.b64encode(self.credential.encode()).decode()
-        if header != f"Basic {encoded}":
+        if headers.get("Authorization") != f"Basic {encoded}":
             message = {"message": "User Not Authenticated", "detail": "Required to provide Auth"}
             return 401, {"error": message, "status": "failure"}
         parts = urlsplit(address)
@@ -169,67 +143,3 @@ class FakeServiceNow:
         ]
         pairs["work_notes"] = {"value": "", "display_value": "\n\n".join(reversed(journal))}
         return pairs
-
-
-class _Handler(BaseHTTPRequestHandler):
-    instance: FakeServiceNow
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: Any) -> None:
-        return
-
-    def _serve(self) -> None:
-        instance = self.instance
-        length = int(self.headers.get("Content-Length") or 0)
-        body = json.loads(self.rfile.read(length)) if length else None
-        self.close_connection = True
-        with instance.lock:
-            fault = Fault()
-            if instance.faults and instance.faults[0].method in ("", self.command):
-                fault = instance.faults.popleft()
-            if instance.away:
-                fault = Fault(drop=True)
-            plain = not (fault.status or fault.drop or fault.half or fault.body)
-            status, answer = 0, None
-            if plain or fault.done:
-                instance.requests.append((self.command, self.path, body))
-                header = self.headers.get("Authorization") or ""
-                status, answer = instance.answer(self.command, self.path, body, header)
-        if fault.wait_s:
-            instance.held.set()
-            instance.stopped.wait(fault.wait_s)
-        if fault.drop:
-            self.connection.close()
-            return
-        text = fault.body or json.dumps(
-            answer if not fault.status else {"error": {"message": f"fault {fault.status}"}}
-        )
-        content = text.encode()
-        self.send_response(fault.status or status or 200)
-        for name, value in fault.headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        with suppress(OSError):
-            # The worker may have been killed.
-            self.wfile.write(content[: len(content) // 2] if fault.half else content)
-
-    do_GET = do_POST = do_PATCH = _serve
-
-
-@contextmanager
-def served(instance: FakeServiceNow) -> Iterator[str]:
-    """The instance on a port of this machine; yields its address."""
-    handler = type("Handler", (_Handler,), {"instance": instance})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        instance.stopped.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()

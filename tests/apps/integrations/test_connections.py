@@ -13,7 +13,8 @@ from apps.audit.models import AuditEntry
 from apps.integrations.models import Connection
 from apps.plans.services import plan_withdraw
 from tests.apps.integrations.conftest import SECRET, tick
-from tests.apps.integrations.servicenow_server import FakeServiceNow, Fault
+from tests.apps.integrations.faulty_server import Fault
+from tests.apps.integrations.servicenow_server import FakeServiceNow
 from tests.factories.fleet import Harbour
 from tests.factories.plans import make_plan, submitted
 
@@ -73,7 +74,7 @@ def test_connection_is_made_shown_changed_and_deleted(api: APIClient, harbour: H
 @pytest.mark.parametrize(
     ("settings", "field", "words"),
     [
-        ({}, "settings", "address"),
+        ({}, "settings.address", "needed"),
         ({"address": ""}, "settings.address", "https://"),
         ({"address": "example.service-now.com"}, "settings.address", "https://"),
         ({"address": "ftp://example.org"}, "settings.address", "https://"),
@@ -90,7 +91,7 @@ def test_connection_is_made_shown_changed_and_deleted(api: APIClient, harbour: H
             "settings.authentication",
             "basic",
         ),
-        ({"address": "https://e.org", "team": "x"}, "settings", "team"),
+        ({"address": "https://e.org", "kint": "x"}, "settings.kint", "kind"),
         ({"address": 7}, "settings.address", "string"),
         ({"address": "https://e.org", "headers": {"a b": "c"}}, "settings.headers", "a b"),
         ({"address": "https://e.org", "headers": {"X-A": "c\r\nd: e"}}, "settings.headers", "X-A"),

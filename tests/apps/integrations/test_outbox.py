@@ -24,7 +24,8 @@ from apps.integrations.services.follow import work_hand_out
 from apps.plans.models import Plan
 from apps.plans.services import plan_withdraw
 from tests.apps.integrations.conftest import SECRET, due, tick
-from tests.apps.integrations.servicenow_server import FakeServiceNow, Fault
+from tests.apps.integrations.faulty_server import Fault
+from tests.apps.integrations.servicenow_server import FakeServiceNow
 from tests.factories.fleet import Harbour
 from tests.factories.plans import make_plan, submitted
 from tests.suites import effort
@@ -132,7 +133,8 @@ def test_row_of_another_change_is_not_taken_for_ours(
 ) -> None:
     """A query that ServiceNow does not understand is answered with rows of anybody."""
     other = {"short_description": "Another", "correlation_id": str(uuid.uuid4())}
-    servicenow.answer("POST", "/api/sn_chg_rest/change/normal", other, _header(servicenow))
+    header = {"Authorization": _header(servicenow)}
+    servicenow.answer("POST", "/api/sn_chg_rest/change/normal", other, header)
     real = servicenow._select
     servicenow._select = lambda query: real({})  # type: ignore[method-assign]
     servicenow.faults.append(Fault(drop=True))

@@ -171,6 +171,7 @@ class ServiceNow:
         address = self.settings.address.rstrip("/")
         return Record(
             id=sys_id,
+            key=value(row, "correlation_id"),
             number=value(row, "number") or sys_id,
             link=f"{address}/nav_to.do?uri=change_request.do?sys_id={sys_id}",
             ignored=_ignored(row),

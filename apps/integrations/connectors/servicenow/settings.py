@@ -42,6 +42,16 @@ class ServiceNowSettings:
     )
     headers: Mapping[str, str] = field(default_factory=dict, metadata=HEADERS)
 
+    @property
+    def shows_approval(self) -> bool:
+        """Return true: every change has `approval` and `state`."""
+        return True
+
+    @property
+    def shows_window(self) -> bool:
+        """Return true: every change has `start_date` and `end_date`."""
+        return True
+
     def __post_init__(self) -> None:
         check_fields(self)
         check_authentication(self.authentication)
