@@ -42,6 +42,21 @@ _DELIVERED = "$JS.ACK."
 _FLOW_CONTROL = "$JS.FC."
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of a reliable flow."""
+
+    flow: str
+    origin: str
+    """Where it came in, and in which life of that ingress."""
+    position: int
+    """It rises with every message of an origin; there may be gaps without a loss."""
+    id: str
+    """The publisher's own id, or the one that Weir made."""
+    payload: bytes
+    headers: Mapping[str, str]
+
+
 class Item(NamedTuple):
     """A message of a stream, as it was read."""
 
@@ -61,6 +76,17 @@ class Item(NamedTuple):
     def is_memory(self) -> bool:
         """Return whether it only says to the agent which messages are known."""
         return "Weir-Memory" in self.headers
+
+    def message(self) -> Message:
+        """Return what the application gets of it."""
+        return Message(
+            self.flow,
+            self.origin,
+            int(self.headers.get("Weir-Position", "0")),
+            self.headers.get("Weir-Id", ""),
+            self.payload,
+            self.headers,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -46,7 +46,7 @@ from weir_client.kept_following import (
     most_bytes,
     unsettled,
 )
-from weir_client.kept_reading import Calls, Item, OpenStreams, StreamReading
+from weir_client.kept_reading import Calls, Item, Message, OpenStreams, StreamReading
 from weir_client.kept_record import Record, Refused, Superseded, is_conflict
 from weir_client.subscriber_login import PersistentClient, log_in
 
@@ -62,21 +62,6 @@ AGAIN_S = 0.2
 LONGEST_NAME = 200
 
 __all__ = ["KEPT", "NEWEST", "Lost", "Message", "ReliableSubscriber", "Superseded"]
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message of a reliable flow."""
-
-    flow: str
-    origin: str
-    """Where it came in, and in which life of that ingress."""
-    position: int
-    """It rises with every message of an origin; there may be gaps without a loss."""
-    id: str
-    """The publisher's own id, or the one that Weir made."""
-    payload: bytes
-    headers: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -249,7 +234,7 @@ class ReliableSubscriber:
             is_moving = False
             for place in self._streams.places():
                 step = await self._step(place)
-                if isinstance(step, Message | Lost):
+                if isinstance(step, Message):
                     # The next question begins with another stream.
                     self._streams.put_last(place)
                     return step
@@ -257,7 +242,7 @@ class ReliableSubscriber:
             if not is_moving:
                 await self._news.wait()
 
-    async def _step(self, place: Place) -> Message | Lost | bool:
+    async def _step(self, place: Place) -> Message | bool:
         """Go on in one stream; return what is for the application, or whether anything moved."""
         reading = self._streams.get(place)
         if reading is None or not reading.is_open or not reading.waiting:
@@ -273,11 +258,12 @@ class ReliableSubscriber:
         if lost is not None or item.number > current.position + 1:
             self._following.finish(place, item.number - 1, "", reading.generation)
             self._is_in_doubt.set()
-            if self._following.is_changed:
-                # Before anything behind it is acknowledged.
+            if lost is not None:
+                self._losses.append(lost)
+                # It is kept before anything behind it is acknowledged.
                 async with self._changing:
                     await self._settle()
-            return lost or True
+            return True
         signal = self._signal_of(item)
         if self._following.holds(place, item.number, item.flow, signal):
             if self._held.get(place) != item.flow:
@@ -292,7 +278,7 @@ class ReliableSubscriber:
         if not item.is_signal and not item.is_memory:
             if self._following.is_wanted(place, item.number, item.flow):
                 self._in_hand = _InHand(place, item, reading.generation)
-                return _message(item)
+                return item.message()
             is_known = item.flow in self._following.flows
             self.filtered.repeated += is_known
             self.filtered.flows += not is_known
@@ -515,15 +501,3 @@ class ReliableSubscriber:
     def _end(self) -> None:
         self._is_closed = True
         self._news.set()
-
-
-def _message(item: Item) -> Message:
-    headers = item.headers
-    return Message(
-        item.flow,
-        item.origin,
-        int(headers.get("Weir-Position", "0")),
-        headers.get("Weir-Id", ""),
-        item.payload,
-        headers,
-    )
