@@ -7,7 +7,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from config.stack import Stack
-from tests.apps.integrations.servicenow_server import FakeServiceNow, served
+from tests.apps.integrations.faulty_server import served
+from tests.apps.integrations.servicenow_server import FakeServiceNow
 from tests.e2e.fleet import Fleet
 
 pytestmark = pytest.mark.e2e

@@ -23,6 +23,7 @@ export const manifest: Manifest = {
     },
   ],
   news: {
+    connection: () => ({ paced: [keys.connections.all] }),
     change: () => ({ paced: [keys.connections.all, keys.plans.all] }),
   },
 };
