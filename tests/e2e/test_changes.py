@@ -37,6 +37,7 @@ def connect(page: Page, address: str, system: str) -> None:
     page.get_by_role("button", name="Add connection").first.click()
     form = page.get_by_role("dialog")
     form.get_by_label("Name", exact=True).fill(NAME)
+    form.get_by_label("Product").select_option("servicenow")
     form.get_by_label("Address").fill("nowhere")
     form.get_by_label("Assignment group").fill("Messaging")
     form.get_by_label("Credential").fill("env:WEIR_CREDENTIAL_SERVICENOW")
