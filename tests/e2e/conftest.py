@@ -50,7 +50,7 @@ def weir() -> Iterator[Stack]:
     api = Api(stack.environment()["WEIR_WEB_URL"])
     # The demo's first runs: a test that tidies up behind itself must not cancel them.
     for state in ("queued", "running"):
-        api.wait("/api/v1/runs", lambda page: page["results"] == [], 120, state=state)
+        api.wait("/api/v1/runs", lambda page: page["results"] == [], 300, state=state)
     api.client.close()
     yield stack
     if not keep:
