@@ -1,6 +1,7 @@
 """A plan waits for its change in ServiceNow, which is opened, approved there and commented."""
 
 import re
+import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -13,7 +14,7 @@ from tests.e2e.fleet import Fleet
 
 pytestmark = pytest.mark.e2e
 CREDENTIAL = "weir:correct horse"
-NAME = "Change control"
+NAME = f"Change control {uuid.uuid4().hex[:6]}"
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def servicenow(fleet: Fleet) -> Iterator[tuple[FakeServiceNow, str]]:
         for row in fleet.everybody.get("/api/v1/connections")["results"]:
             off = fleet.everybody.client.patch(
                 f"/api/v1/connections/{row['id']}",
-                json={"enabled": False},
+                json={"enabled": False, "systems": []},
                 headers={"If-Match": f'"{row["version"]}"'},
             )
             assert off.status_code == 200, off.text

@@ -191,7 +191,7 @@ def test_a_chosen_map_becomes_a_plan_that_moves_flows_step_by_step_and_back(
     # It costs what was promised, step by step less, and every flow is where the map has it.
     after = rest.get("/api/v1/map-in-force", system=quarry)["costs"]["cost"]
     assert after == point["cost"]
-    # What one sees meanwhile on a busy machine falls; 25 moves a step at 40 a second keep their pace.
+    # On a busy machine one sees less of the fall; 25 moves a step at 40 a second keep their pace.
     assert costs == sorted(costs, reverse=True)
     starts = sorted(datetime.fromisoformat(step["started_at"]) for step in steps)
     assert len(starts) == len(detail["steps"]) > 1

@@ -100,11 +100,16 @@ def connection_delete(
 
 
 def connection_test(*, connection: Connection) -> TestResult:
-    """Ask the other side something that changes nothing; the exchange is kept."""
+    """Ask the other side something that changes nothing; the exchange is kept. Where it answers,
+    what waits is tried again at once."""
     try:
-        return TestResult(works=True, detail=connector_of(connection).test())
+        detail = connector_of(connection).test()
     except ExchangeError as error:
         return TestResult(works=False, detail=str(error))
+    Connection.objects.filter(pk=connection.pk).update(
+        failures=0, problem="", retry_at=None, answered_at=timezone.now()
+    )
+    return TestResult(works=True, detail=detail)
 
 
 def _latest(connection: Connection, expected_version: int) -> Connection:

@@ -145,7 +145,7 @@ function ConnectionView({ row }: { row: Connection }) {
             <ExchangesPanel connection={row.id} />
           </div>
           <div className="stack">
-            <SettingsPanel row={row} />
+            <SettingsPanel row={row} order={product?.settings.map((one) => one.name) ?? []} />
           </div>
         </div>
       </div>
@@ -198,8 +198,11 @@ function ConnectionView({ row }: { row: Connection }) {
   );
 }
 
-function SettingsPanel({ row }: { row: Connection }) {
-  const entries = Object.entries(row.settings as Record<string, unknown>);
+/** `order`: the settings' names as the form has them. */
+function SettingsPanel({ row, order }: { row: Connection; order: readonly string[] }) {
+  const entries = Object.entries(row.settings as Record<string, unknown>).sort(
+    ([a], [b]) => order.indexOf(a) - order.indexOf(b),
+  );
   const shown = (value: unknown) => {
     if (value === "" || value === null) return <span className="faint">none</span>;
     if (typeof value === "object") {
