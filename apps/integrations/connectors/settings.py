@@ -19,8 +19,7 @@ AUTHENTICATION_HELP = about(
     help="`basic`: the credential is user:password; `bearer`: a token; `none`: no credential."
 )
 HEADERS = about(
-    help='Further headers of each request, such as {"X-Team": "messaging"}. No secrets: they '
-    "are shown to everybody.",
+    help="Further headers of each request, such as X-Team. No secrets: everybody is shown them.",
     type="mapping",
 )
 

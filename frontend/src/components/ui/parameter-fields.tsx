@@ -219,7 +219,13 @@ export function ParameterFields({
         if (parameter.type === "mapping") {
           return (
             <div key={parameter.name} className="wide">
-              <TextArea {...common} required={false} value={value ?? ""} onChange={set} />
+              <TextArea
+                {...common}
+                hint={`${common.hint} One a line, as name: value.`}
+                required={false}
+                value={value ?? ""}
+                onChange={set}
+              />
             </div>
           );
         }

@@ -213,16 +213,16 @@ function SettingsPanel({ row, order }: { row: Connection; order: readonly string
   };
   return (
     <Panel title="Settings">
-      <dl className="kv">
+      <dl className="kv settingskv">
         {entries.map(([name, value]) => (
           <div key={name} style={{ display: "contents" }}>
             <dt>{labelOf(name)}</dt>
-            <dd style={{ overflowWrap: "anywhere" }}>{shown(value)}</dd>
+            <dd>{shown(value)}</dd>
           </div>
         ))}
         <div style={{ display: "contents" }}>
           <dt>Credential</dt>
-          <dd className="mono" style={{ overflowWrap: "anywhere" }}>
+          <dd className="mono">
             {row.credential ? row.credential : <span className="faint">none</span>}
           </dd>
         </div>

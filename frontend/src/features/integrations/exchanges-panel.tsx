@@ -28,6 +28,9 @@ function Answered({ exchange }: { exchange: Exchange }) {
   );
 }
 
+/** The server is the same for all of them. */
+const pathOf = (address: string) => address.replace(/^https?:\/\/[^/]+/, "");
+
 function pretty(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
@@ -69,12 +72,12 @@ export function ExchangesPanel({ connection }: { connection: string }) {
       cell: (exchange) => (
         <button
           type="button"
-          className="link mono"
-          style={{ overflowWrap: "anywhere", textAlign: "left" }}
+          className="link mono exchangeaddress"
+          title={exchange.address}
           aria-expanded={open === exchange.id}
           onClick={() => setOpen(open === exchange.id ? null : exchange.id)}
         >
-          {exchange.method} {exchange.address}
+          {exchange.method} {pathOf(exchange.address)}
         </button>
       ),
     },
