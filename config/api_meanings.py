@@ -118,6 +118,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "manage_people": "Add people and change their roles.",
         "manage_agents": "Enrol and revoke agents.",
         "manage_tokens": "Make and revoke one's own tokens.",
+        "manage_connections": "Connect systems to where plans open their changes.",
     },
     "TokenCommandEnum": {"revoke": "DELETE it."},
     "EditCommandEnum": {"edit": "PATCH it."},

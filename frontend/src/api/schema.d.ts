@@ -13056,6 +13056,7 @@ export interface components {
          *     - `manage_people`: Add people and change their roles.
          *     - `manage_agents`: Enrol and revoke agents.
          *     - `manage_tokens`: Make and revoke one's own tokens.
+         *     - `manage_connections`: Connect systems to where plans open their changes.
          * @enum {string}
          */
         SessionCommandEnum: "create_system" | "start_run" | "manage_people" | "manage_agents" | "manage_tokens" | "manage_connections";
