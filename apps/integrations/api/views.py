@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.common.api.filters import FilterSet, NameSearch, Ordering
+from apps.common.api.filters import CreatedFilter, FilterSet, NameSearch, Ordering, since, until
 from apps.common.api.forms import changes
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.integrations import services
@@ -36,12 +36,21 @@ from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, reason_
 from weir.plugins import describe
 
 
+class ConnectionFilter(CreatedFilter):
+    """Filter connections by when they were made."""
+
+    class Meta:
+        model = Connection
+        fields: list[str] = []
+
+
 class ConnectionViewSet(viewsets.GenericViewSet[Connection]):
     """Manage connections to products in which plans open their changes."""
 
     queryset = connection_rows()
     serializer_class: Any = ConnectionSerializer
-    filter_backends = [NameSearch, Ordering]
+    filterset_class = ConnectionFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
     lookup_field = "public_id"
     lookup_url_kwarg = "id"
     lookup_value_converter = "uuid"
@@ -134,8 +143,10 @@ class ConnectionProductsView(APIView):
 
 
 class ExchangeFilter(FilterSet):
-    """Filter exchanges by connection and change."""
+    """Filter exchanges by connection, change and time."""
 
+    since = since("at")
+    until = until("at")
     connection = filters.UUIDFilter(field_name="connection__public_id")
     change = filters.UUIDFilter(field_name="change__public_id")
 
@@ -158,8 +169,8 @@ class ExchangeViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Exchange]):
     ordering = ["-id"]
 
 
-class WaitingMessageFilter(FilterSet):
-    """Filter what waits by connection and plan."""
+class WaitingMessageFilter(CreatedFilter):
+    """Filter what waits by connection, plan and since when it waits."""
 
     connection = filters.UUIDFilter(field_name="change__connection__public_id")
     plan = filters.UUIDFilter(field_name="change__plan__public_id")

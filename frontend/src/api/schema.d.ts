@@ -16806,6 +16806,10 @@ export interface operations {
                 page_size?: number;
                 /** @description Words; each must appear in one of `name`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -18472,6 +18476,10 @@ export interface operations {
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -29302,6 +29310,10 @@ export interface operations {
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 plan?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
