@@ -44,6 +44,7 @@ def connect(page: Page, address: str, system: str) -> None:
     form.get_by_label("Credential").fill("env:WEIR_CREDENTIAL_SERVICENOW")
     form.get_by_label("Systems").click()
     page.get_by_role("option", name=system, exact=True).click()
+    form.get_by_label("Credential").focus()  # the list of systems lies over the button
     form.get_by_role("button", name="Save connection").click()
     expect(form.get_by_label("Address")).to_have_attribute("aria-invalid", "true")
     form.get_by_label("Address").fill(address)
