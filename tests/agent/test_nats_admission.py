@@ -17,10 +17,12 @@ import pytest_asyncio
 
 from agent.drivers.base import Retryable, Unsupported
 from agent.drivers.nats.admission import Admission
+from agent.drivers.nats.consumer_requests import ConsumerRequests
 from agent.drivers.nats.fence import cut_off_predecessors
-from agent.drivers.nats.names import class_inbox
+from agent.drivers.nats.names import AGENT_INBOX, class_inbox
 from agent.drivers.nats.server_config import BrokerSecrets
-from agent.tasks import end
+from agent.drivers.nats.session import Session
+from agent.tasks import Watched, end
 from tests.agent.brokers import Broker
 from tests.nats_clients import processed
 from weir.coordination.wire import ClassSpec, token
@@ -350,7 +352,7 @@ async def test_a_server_says_in_the_event_of_an_end_what_its_list_said_before(
 ) -> None:
     """What a client was given is `out_msgs` in the list and `received` in the event."""
     events: list[dict[str, Any]] = []
-    await admission.system._client.subscribe("$SYS.ACCOUNT.WEIR.DISCONNECT", cb=_into(events))
+    await admission.system._client.subscribe("$SYS.ACCOUNT.CLIENTS.DISCONNECT", cb=_into(events))
     await admission.admit(limits(1))
     client, got = await counting_reader(people, "c0")
     await hand_over(broker, people, 57)
@@ -419,8 +421,13 @@ async def test_consumers_read_the_stream_of_a_reliable_flow(
     stream = agent.jetstream()
     for flow in ("trades", "other"):
         await stream.add_stream(name=f"WEIR_MSG_{flow}", subjects=[f"weir.msg.{flow}"])
+    url = broker.url.replace("//", f"//agent:{broker.secrets.agent_password}@")
+    session = Session(url, name="weir agent", inbox=AGENT_INBOX).start()
+    requests = ConsumerRequests(session)
+    requests.start(Watched())
     try:
         await stream.publish("weir.msg.trades", b"kept")
+        await session.connection(WAIT_S)
         client = await people.connect("c0")
         own = client.jetstream(timeout=1.0)
         subscription = await own.pull_subscribe(
@@ -435,6 +442,8 @@ async def test_consumers_read_the_stream_of_a_reliable_flow(
             await own.purge_stream("WEIR_MSG_trades")
         assert (await stream.stream_info("WEIR_MSG_trades")).state.messages == 1
     finally:
+        await requests.close()
+        await session.close()
         for flow in ("trades", "other"):
             await stream.delete_stream(f"WEIR_MSG_{flow}")
 

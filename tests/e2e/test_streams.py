@@ -136,7 +136,7 @@ class Desks:
         sent = 0
         for broker in set(self._at.values()):
             port = brokers.monitor_port_of(self._fleet.weir.site, broker)
-            url = f"http://127.0.0.1:{port}/connz?acc=WEIR&limit=4096"
+            url = f"http://127.0.0.1:{port}/connz?acc=CLIENTS&limit=4096"
             with urllib.request.urlopen(url, timeout=10) as answer:
                 rows = json.load(answer)["connections"] or ()
             sent += sum(

@@ -3,7 +3,7 @@
 | event | subject or request | action |
 |---|---|---|
 | a client connects | `$SYS.REQ.USER.AUTH` | ask the book, answer with a signed token or a refusal |
-| a connection began or ended | `$SYS.ACCOUNT.WEIR.CONNECT`, `DISCONNECT` | correct the book |
+| a connection began or ended | `$SYS.ACCOUNT.<account>.CONNECT`, `DISCONNECT` | correct the book |
 | the list of connections | `CONNZ`, once a second and after every interruption | correct the book |
 | the agent closes a connection | `KICK` | wait until it is closed |
 | lists of publishers change | `weir.moved.F`, a second later `KICK` | wait until it is closed |
@@ -44,7 +44,13 @@ from agent.drivers.nats.login import (
     subscriber_name,
 )
 from agent.drivers.nats.publisher_times import PublisherTimes
-from agent.drivers.nats.server_config import ADMISSION_USER, AUTH_TIMEOUT_S, BrokerSecrets
+from agent.drivers.nats.server_config import (
+    ACCOUNT,
+    ADMISSION_USER,
+    AUTH_TIMEOUT_S,
+    CLIENT_ACCOUNT,
+    BrokerSecrets,
+)
 from agent.drivers.nats.stats import Deliveries
 from agent.drivers.nats.system_account import ServerLoad, SystemAccount, connect, flush, leave
 from agent.drivers.nats.tokens import ConnectRequest, read_request
@@ -54,6 +60,11 @@ from weir.coordination.wire import ClassSpec, Publishers, Unmanaged
 
 log = logging.getLogger("weir.agent.admission")
 
+OLDER = (
+    "the broker's configuration is of an older Weir, which keeps clients in the account of the "
+    "streams, where they can reach what they have no right to: render it anew (python -m "
+    "agent.drivers.nats.configure) and restart the broker"
+)
 EVICT_S = 5.0
 """How long evicted consumers may take to leave."""
 POLL_S = 1.0
@@ -139,6 +150,8 @@ class Admission:
         self.book = AdmissionBook(wait_s=wait_s, hold_s=hold_s)
         self.publishers = PublisherBook()
         self.publisher_times = PublisherTimes()
+        self.problems: tuple[str, ...] = ()
+        """A sentence for each thing that the server's configuration lacks."""
         self.load = ServerLoad()
         self.counted = Counted()
         self.system = SystemAccount(url=url, password=secrets.system_password, life=life, tls=tls)
@@ -250,6 +263,9 @@ class Admission:
             self._unmanaged.clear()
             self._server = server
             self._deliveries.restarted()
+        accounts = await self.system.accounts()
+        self.problems = () if CLIENT_ACCOUNT in accounts else (OLDER,)
+        self._login.client_account = ACCOUNT if self.problems else CLIENT_ACCOUNT
         pending = await self.refresh()
         deadline = time.monotonic() + AUTH_TIMEOUT_S + 1.0
         while pending and time.monotonic() < deadline:

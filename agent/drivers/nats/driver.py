@@ -33,6 +33,7 @@ from agent.drivers.base import (
 from agent.drivers.nats import jetstream, names, neighbours, streams, whereabouts, wire
 from agent.drivers.nats.carry_over import Carrier
 from agent.drivers.nats.connection import Connection
+from agent.drivers.nats.consumer_requests import ConsumerRequests
 from agent.drivers.nats.core import CoreReader, CoreWriter
 from agent.drivers.nats.kept_streams import KeptStreams
 from agent.drivers.nats.link import Link
@@ -121,6 +122,7 @@ class NatsDriver:
         if self._admission is not None:
             self._admission.subscribers.gone = self._mapped.remove_receiver
             self._admission.subscribers.compared = self._mapped.compare_receivers
+        self._consumers = ConsumerRequests(self._own)
         self._set_aside = SetAside(self._losses)
         self._clock = ServerClock()
         self._changing = asyncio.Lock()
@@ -166,6 +168,8 @@ class NatsDriver:
             self._whereabouts = self._tasks.start(
                 whereabouts.answer(self._own, self._where), "questions of publishers"
             )
+        if self._admission is not None:
+            self._consumers.start(self._tasks)
         self._mapped.start()
         if self._jetstream and self._keeps:
             self._kept.start()
@@ -197,6 +201,7 @@ class NatsDriver:
         if self._whereabouts is not None:
             await end(self._whereabouts)
             self._whereabouts = None
+        await self._consumers.close()
         await self._mapped.close()
         await self._kept.close()
         for neighbour in tuple(self._links):
@@ -630,6 +635,8 @@ class NatsDriver:
         )
         stuck = tuple(writer.stuck for writer in self._writers.values() if writer.stuck)
         problems = stats.problems + stuck + self._kept.problems + self._mapped.problems
+        if self._admission is not None:
+            problems += self._admission.problems
         return replace(stats, problems=problems)
 
 

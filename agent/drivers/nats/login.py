@@ -27,6 +27,7 @@ from agent.drivers.nats.server_config import (
     ACCOUNT,
     ADMISSION_USER,
     AGENT_USER,
+    CLIENT_ACCOUNT,
     GUEST_ACCOUNT,
     PUBLISHER_USER,
     SUBSCRIBER_USER,
@@ -166,6 +167,15 @@ def record(place: Place) -> str:
     return f"consumer/{name}/{flow}/{place.since:.3f}/{expires}"
 
 
+def class_of(written: str) -> str:
+    """Return the class of the consumer that `record` describes. Raises ValueError for other
+    users."""
+    kind, name, *_ = [*written.split("/"), ""]
+    if kind != "consumer" or not name:
+        raise ValueError(f"{written.partition('/')[0]!r} is no consumer of a class")
+    return names.name_of(name)
+
+
 def place_of(connection: int, written: str, consumer: str) -> Place | None:
     """Return the place that `record` describes; None for users that are not consumers."""
     parts = written.split("/")
@@ -199,6 +209,8 @@ class LoginDecider:
         read kept streams."""
         self.policy: Unmanaged | None = None
         """What unmanaged clients may do; None while the limits are not known either."""
+        self.client_account = CLIENT_ACCOUNT
+        """The account of the system's clients."""
         self._book = book
         self._publishers = publishers
         self._links = links
@@ -232,11 +244,23 @@ class LoginDecider:
                 name=request.name, connection=request.connection
             )
             rights = publisher_permissions(denied)
-            return self._admit(request, publisher_user(record), rights, now)
+            return self._client(request, publisher_user(record), rights, now)
         if not is_class:
             rights = subscriber_permissions(request.name if self._reliable_streams else "")
-            return self._admit(request, subscriber_user(request.name), rights, now)
+            return self._client(request, subscriber_user(request.name), rights, now)
         return self._consumer(request, name, now)
+
+    def _client(
+        self,
+        request: ConnectRequest,
+        name: str,
+        rights: Permissions,
+        now: float,
+        *,
+        expires: float | None = None,
+    ) -> bytes:
+        account = self.client_account
+        return self._admit(request, name, rights, now, account=account, expires=expires)
 
     def _admit(
         self,
@@ -266,7 +290,7 @@ class LoginDecider:
             return self.refuse(request, reason, now)
         place = answer.place
         rights = consumer_permissions(place.name, place.flow)
-        return self._admit(request, record(place), rights, now, expires=place.expires)
+        return self._client(request, record(place), rights, now, expires=place.expires)
 
     def _neighbour(self, request: ConnectRequest, now: float) -> bytes:
         neighbour = self._links.neighbour(request)

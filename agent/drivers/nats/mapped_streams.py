@@ -3,7 +3,8 @@
 `weir_client.subjects` lists the subjects. With multicast, frames of groups that have an address go
 there, and to NATS only while a subscriber needs that; all else stays on NATS. A subscriber may
 write anything there, and name any subject for an answer. The agent publishes with rights of its
-own, so it answers to subscribers' inboxes alone, where nothing but answers is heard.
+own, so it answers to subscribers' inboxes alone, where nothing but answers is heard, and to
+requests from the clients' account, whose answers stay there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from agent.drivers.base import DriverError, Message, Retryable
-from agent.drivers.nats import wire
+from agent.drivers.nats import names, wire
 from agent.drivers.nats.multicast import MulticastOptions, MulticastSending
 from agent.drivers.nats.session import Session
 from agent.drivers.nats.stats import TOO_LARGE, Losses
@@ -38,7 +39,7 @@ REPEAT_S = 60.0
 """How often those that hear no multicast are to repeat it where their connections are not known."""
 MOST_SILENT_S = 3 * REPEAT_S
 """Whoever has not repeated it for so long is forgotten."""
-_INBOX = f"{subjects.INBOX}.".encode()
+_INBOXES = (f"{subjects.INBOX}.".encode(), names.ACROSS_ACCOUNTS)
 _PLACED = subjects.PLACED.encode()
 _CARRIED = subjects.CARRIED.encode()
 
@@ -269,10 +270,10 @@ class MappedStreams:
     def _on_questions(self, frames: list[wire.Frame]) -> None:
         for _, reply, _, payload in frames:
             flows = _json(payload)
-            if not reply.startswith(_INBOX) or not isinstance(flows, list):
+            if not reply.startswith(_INBOXES) or not isinstance(flows, list):
                 continue
-            names = [flow for flow in flows if isinstance(flow, str)]
-            places = {**self._flows.places(names), **self.kept_places(names)}
+            requested = [flow for flow in flows if isinstance(flow, str)]
+            places = {**self._flows.places(requested), **self.kept_places(requested)}
             # One answer: what has no room in it, and what is on no stream, is asked for again.
             pieces = _in_pieces({flow: where for flow, where in places.items() if where})
             self._publish(wire.publication(reply, next(pieces, b"{}")))
@@ -283,7 +284,7 @@ class MappedStreams:
             *(
                 wire.publication(reply, answer)
                 for _, reply, _, _ in frames
-                if reply.startswith(_INBOX)
+                if reply.startswith(_INBOXES)
             )
         )
 

@@ -11,6 +11,7 @@
 | question of a publisher of flow F | `weir.where.F`, answered to the reply subject | | |
 | notice to publishers of flow F that their place has changed | `weir.moved.F` | | |
 | interest of broker A | | `weir.interest.A` | `WEIR_INTEREST`, one message per subject |
+| request of a class for a consumer of stream S | `weir.consumer.create.S.…`, `….durable.S.C` | | |
 | who acts for the broker | | `weir.fence` | `WEIR_FENCE`, one message |
 | nothing: of flow F, which comes in here no more | | `weir.closed.F` | `WEIR_IN_F` |
 | on which streams flow F was | | `weir.courses.F` | `WEIR_COURSES`, one message per subject |
@@ -37,6 +38,7 @@ from weir_client.subjects import moved_subject as moved_subject
 from weir_client.subjects import where_subject as where_subject
 
 CLOSED = "weir.closed"
+CONSUMER = "weir.consumer"
 OUT = "weir.to"
 DELIVERY = "weir.msg"
 INTEREST = "weir.interest"
@@ -51,6 +53,9 @@ DEAD_STREAM = "WEIR_DEAD"
 COURSES_STREAM = "WEIR_COURSES"
 
 AGENT_INBOX = "_WEIR.agent"
+ACROSS_ACCOUNTS = b"_R_."
+"""How reply subjects begin that the server makes for requests from the clients' account; it lets
+nobody else use such."""
 
 MARK = "!"
 """The token that marks have in place of a flow; no name is quoted to it."""

@@ -85,7 +85,8 @@ class ReaderRequests:
         """Take requests as they come; what finds no room is made again by its reader."""
         for subject, reply, _, payload in frames:
             reader = subject.decode(errors="replace").rpartition(".")[2]
-            if not reply.startswith(f"{subjects.READER_INBOX}.{reader}.".encode()):
+            own = f"{subjects.READER_INBOX}.{reader}.".encode()
+            if not reply.startswith((own, names.ACROSS_ACCOUNTS)):
                 continue
             waiting = self._waiting.get(reader)
             if self._bytes + len(payload) > MOST_BYTES:

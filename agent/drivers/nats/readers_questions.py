@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from agent.drivers.base import DriverError
-from agent.drivers.nats import jetstream, wire
+from agent.drivers.nats import jetstream, names, wire
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.reader_requests import ReaderRequests, send
 from agent.drivers.nats.session import Session
@@ -28,7 +28,11 @@ MOST_WAITING = 1_000
 _BEYOND = 2**63
 """Above all numbers: the first one of a stream that is not there."""
 _GONE = (_BEYOND, 0)
-_INBOXES = (f"{subjects.INBOX}.".encode(), f"{subjects.READER_INBOX}.".encode())
+_INBOXES = (
+    f"{subjects.INBOX}.".encode(),
+    f"{subjects.READER_INBOX}.".encode(),
+    names.ACROSS_ACCOUNTS,
+)
 
 
 class ReadersQuestions:
@@ -83,8 +87,8 @@ class ReadersQuestions:
                 and isinstance(flows, list)
                 and not self._questions.full()
             ):
-                names = [flow for flow in flows[:MOST_FLOWS] if isinstance(flow, str)]
-                self._questions.put_nowait((reply, names))
+                requested = [flow for flow in flows[:MOST_FLOWS] if isinstance(flow, str)]
+                self._questions.put_nowait((reply, requested))
 
     async def _answer(self) -> None:
         while True:

@@ -5,8 +5,17 @@ share.
 |---|---|---|
 | `SYS` | `system`: the agent's eyes and hand (connections, load, kick) | the server's own |
 | `ADMISSION` | `admission`: the agent, which answers the auth callout | requests hold passwords |
-| `WEIR` | `agent`, and by the callout neighbours' agents, publishers, consumers | messages |
+| `WEIR` | `agent`, and by the callout neighbours' agents | messages and streams |
+| `CLIENTS` | by the callout publishers, consumers, subscribers | see below |
 | `GUESTS` | by the callout clients of no class, where they may come in | they hear nothing |
+
+JetStream answers requests, acknowledgements and publications wherever their sender says, with the
+rights of its account: an acknowledgement that names `$JS.API.STREAM.PURGE.X` for its answer purges
+X. In `CLIENTS` there is no JetStream. A request from there reaches `WEIR` by an import alone, with
+a reply subject of the server's own, and whatever comes back stays in `CLIENTS`, where it is a
+message as any other and reaches no import. Consumers of streams, which send wherever their
+configuration says, are made by the agent (`consumer_requests`). Whatever is published in `WEIR` can
+be heard in `CLIENTS`; each client's rights say what of it.
 
 Everybody but those three users is asked of the agent (auth callout): consumers as `<class>`,
 publishers as `publisher`, subscribers of streams as `subscriber`, neighbours' agents by a signature
@@ -28,6 +37,8 @@ from agent.drivers.nats.link_access import new_seed, public_key
 
 ACCOUNT = "WEIR"
 """The account of messages and streams."""
+CLIENT_ACCOUNT = "CLIENTS"
+"""The account of publishers, consumers and subscribers."""
 ADMISSION_ACCOUNT = "ADMISSION"
 SYSTEM_ACCOUNT = "SYS"
 GUEST_ACCOUNT = "GUESTS"
@@ -38,6 +49,33 @@ ADMISSION_USER = "admission"
 SYSTEM_USER = "system"
 PUBLISHER_USER = "publisher"
 SUBSCRIBER_USER = "subscriber"
+
+_NEXT = "$JS.API.CONSUMER.MSG.NEXT.*.*"
+REQUESTED = (
+    "weir.in.*",
+    "weir.where.*",
+    "weir.heard.*",
+    "weir.want",
+    "weir.place",
+    "weir.carry",
+    "weir.course",
+    "weir.read.*",
+    "$JS.API.INFO",
+    "$JS.API.STREAM.NAMES",
+    "$JS.API.STREAM.INFO.*",
+    "$JS.API.CONSUMER.INFO.*.*",
+    "$JS.API.CONSUMER.DELETE.*.*",
+    _NEXT,
+    "$JS.ACK.>",
+    "$JS.FC.>",
+)
+"""What clients publish or request in the account of messages; each client's rights say what of
+it."""
+MADE_BY_AGENT = {
+    "$JS.API.CONSUMER.CREATE.>": "weir.consumer.create.>",
+    "$JS.API.CONSUMER.DURABLE.CREATE.*.*": "weir.consumer.durable.*.*",
+}
+"""What clients request -> where the agent hears it, with the name of who requests it."""
 
 MAX_PAYLOAD_BYTES = 1024 * 1024
 AUTH_TIMEOUT_S = 2.0
@@ -164,6 +202,22 @@ def render(
         encrypted = (
             f"tls {{ cert_file: {text(tls.certificate)}, key_file: {text(tls.key)}, timeout: 5 }}\n"
         )
+    exports = [
+        f'{{ stream: ">", accounts: [{CLIENT_ACCOUNT}] }}',
+        f'{{ service: "weir.>", accounts: [{CLIENT_ACCOUNT}] }}',
+        f'{{ service: "$JS.>", accounts: [{CLIENT_ACCOUNT}] }}',
+        # One request is answered with many messages.
+        f'{{ service: "{_NEXT}", response_type: stream, accounts: [{CLIENT_ACCOUNT}] }}',
+    ]
+    imports = [
+        f'{{ stream: {{ account: {ACCOUNT}, subject: ">" }} }}',
+        *(f'{{ service: {{ account: {ACCOUNT}, subject: "{each}" }} }}' for each in REQUESTED),
+        *(
+            f'{{ service: {{ account: {ACCOUNT}, subject: "{there}" }}, '
+            f'to: "{here}", share: true }}'
+            for here, there in MADE_BY_AGENT.items()
+        ),
+    ]
     return f"""\
 server_name: {text(name)}
 listen: {text(f"{host}:{port}")}
@@ -192,6 +246,14 @@ accounts {{
         permissions {{ publish {{ deny: ">" }}, subscribe {{ deny: ">" }} }}
       }}
     ]
+    exports: [
+{_lines(exports)}
+    ]
+  }}
+  {CLIENT_ACCOUNT} {{
+    imports: [
+{_lines(imports)}
+    ]
   }}
   {GUEST_ACCOUNT} {{
   }}
@@ -206,3 +268,7 @@ authorization {{
   }}
 }}
 """
+
+
+def _lines(entries: list[str]) -> str:
+    return "\n".join(f"      {entry}" for entry in entries)

@@ -1,7 +1,7 @@
 """Use the server's system account: read its connections and load, receive events, close
 connections.
 
-`$SYS.REQ.SERVER.<id>.CONNZ`, `VARZ` and `KICK`, and the events of the account `WEIR`; see
+`$SYS.REQ.SERVER.<id>.CONNZ`, `VARZ`, `ACCOUNTZ` and `KICK`, and the accounts' events; see
 https://docs.nats.io/running-a-nats-service/configuration/sys_accounts.
 """
 
@@ -22,7 +22,7 @@ import nats.errors
 from nats.aio.client import Client
 
 from agent.drivers.base import Retryable, Unsupported
-from agent.drivers.nats.server_config import ACCOUNT, GUEST_ACCOUNT, SYSTEM_USER
+from agent.drivers.nats.server_config import ACCOUNT, CLIENT_ACCOUNT, GUEST_ACCOUNT, SYSTEM_USER
 from agent.tasks import end
 
 REQUEST_S = 2.0
@@ -170,7 +170,7 @@ class SystemAccount:
             lost=lost,
             back=back,
         )
-        for account in (ACCOUNT, GUEST_ACCOUNT):
+        for account in (ACCOUNT, CLIENT_ACCOUNT, GUEST_ACCOUNT):
             for event, handle in (("CONNECT", connected), ("DISCONNECT", disconnected)):
                 subject = f"$SYS.ACCOUNT.{account}.{event}"
                 await self._client.subscribe(subject, cb=self._handler(handle))
@@ -203,6 +203,11 @@ class SystemAccount:
         if body.get("server_id") != server:
             raise Retryable("the broker was restarted meanwhile")
         return server, nanoseconds(str(body.get("start", "")))
+
+    async def accounts(self) -> frozenset[str]:
+        """Return the names of the server's accounts. Raises Retryable."""
+        body = await self._ask("ACCOUNTZ", {})
+        return frozenset(map(str, body.get("accounts") or ()))
 
     async def refuse_cluster(self) -> None:
         """Raise Unsupported unless the server stands alone; see `cluster_problem`."""

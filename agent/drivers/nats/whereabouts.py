@@ -2,7 +2,8 @@
 
 A publisher asks on `weir.where.<flow>`; the payload is its name. It may write anything there, and
 name any subject for the answer. The agent would publish the answer with rights of its own, so it
-answers to publishers' inboxes alone, where nothing but answers is heard.
+answers to publishers' inboxes alone, where nothing but answers is heard, and to requests from the
+clients' account, whose answers stay there.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from agent.drivers.nats.session import Session
 
 LONGEST_NAME_BYTES = 4_096
 """The longest name of a publisher; a longer one is in no list."""
-_INBOX = b"_INBOX."
+_INBOXES = (b"_INBOX.", names.ACROSS_ACCOUNTS)
 
 Where = Callable[[str, str], Mapping[str, str | bool]]
 """A function that returns the answer for a flow and a publisher's name."""
@@ -45,7 +46,7 @@ async def answer(session: Session, where: Where) -> None:
 def _answering(connection: Connection, where: Where) -> Callable[[list[wire.Frame]], None]:
     def arrived(frames: list[wire.Frame]) -> None:
         for subject, reply, _, payload in frames:
-            if not reply.startswith(_INBOX):
+            if not reply.startswith(_INBOXES):
                 continue
             flow = names.name_of(subject.decode(errors="replace").rsplit(".", 1)[1])
             body = json.dumps(where(flow, _name(payload))).encode()
