@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import shutil
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-from agent.drivers.nats.server_config import BrokerSecrets, ServerTLS, render
+from agent.drivers.nats.consumer_requests import ConsumerRequests
+from agent.drivers.nats.names import AGENT_INBOX
+from agent.drivers.nats.server_config import (
+    AGENT_USER,
+    BrokerSecrets,
+    ServerTLS,
+    render,
+)
+from agent.drivers.nats.session import Session
+from agent.tasks import Watched
 from tests.nats_server import free_port
 
 BINARY = Path(sys.executable).with_name("nats-server")
@@ -78,3 +90,20 @@ class Broker:
             self._process.kill()
             self._process.wait(10)
             self._process = None
+
+
+@contextlib.asynccontextmanager
+async def consumers_made(broker: Broker) -> AsyncIterator[None]:
+    """What of an agent makes the consumers that classes request, where no agent runs."""
+    login = f"//{AGENT_USER}:{broker.secrets.agent_password}@"
+    session = Session(broker.url.replace("//", login), name="weir agent", inbox=AGENT_INBOX).start()
+    connection = await session.connection()
+    requests = ConsumerRequests(session)
+    requests.start(Watched())
+    await asyncio.sleep(0)  # they subscribe
+    await connection.flush()
+    try:
+        yield
+    finally:
+        await requests.close()
+        await session.close()

@@ -17,13 +17,11 @@ import pytest_asyncio
 
 from agent.drivers.base import Retryable, Unsupported
 from agent.drivers.nats.admission import Admission
-from agent.drivers.nats.consumer_requests import ConsumerRequests
 from agent.drivers.nats.fence import cut_off_predecessors
-from agent.drivers.nats.names import AGENT_INBOX, class_inbox
+from agent.drivers.nats.names import class_inbox
 from agent.drivers.nats.server_config import BrokerSecrets
-from agent.drivers.nats.session import Session
-from agent.tasks import Watched, end
-from tests.agent.brokers import Broker
+from agent.tasks import end
+from tests.agent.brokers import Broker, consumers_made
 from tests.nats_clients import processed
 from weir.coordination.wire import ClassSpec, token
 
@@ -421,18 +419,14 @@ async def test_consumers_read_the_stream_of_a_reliable_flow(
     stream = agent.jetstream()
     for flow in ("trades", "other"):
         await stream.add_stream(name=f"WEIR_MSG_{flow}", subjects=[f"weir.msg.{flow}"])
-    url = broker.url.replace("//", f"//agent:{broker.secrets.agent_password}@")
-    session = Session(url, name="weir agent", inbox=AGENT_INBOX).start()
-    requests = ConsumerRequests(session)
-    requests.start(Watched())
     try:
         await stream.publish("weir.msg.trades", b"kept")
-        await session.connection(WAIT_S)
         client = await people.connect("c0")
         own = client.jetstream(timeout=1.0)
-        subscription = await own.pull_subscribe(
-            "weir.msg.trades", durable="c0", stream="WEIR_MSG_trades"
-        )
+        async with consumers_made(broker):
+            subscription = await own.pull_subscribe(
+                "weir.msg.trades", durable="c0", stream="WEIR_MSG_trades"
+            )
         (message,) = await subscription.fetch(1, timeout=3)
         assert message.data == b"kept"
         await message.ack_sync(timeout=3)
@@ -442,8 +436,6 @@ async def test_consumers_read_the_stream_of_a_reliable_flow(
             await own.purge_stream("WEIR_MSG_trades")
         assert (await stream.stream_info("WEIR_MSG_trades")).state.messages == 1
     finally:
-        await requests.close()
-        await session.close()
         for flow in ("trades", "other"):
             await stream.delete_stream(f"WEIR_MSG_{flow}")
 

@@ -18,7 +18,7 @@ from agent.drivers.nats.admission import Admission
 from agent.drivers.nats.link_access import LinkKey, new_seed
 from agent.drivers.nats.names import class_inbox, link_inbox
 from agent.drivers.nats.server_config import BrokerSecrets
-from tests.agent.brokers import Broker
+from tests.agent.brokers import Broker, consumers_made
 from tests.nats_clients import processed
 from weir.coordination.wire import ClassSpec, Publishers
 
@@ -470,9 +470,10 @@ async def test_what_a_consumer_fetches_is_heard_by_nobody_else(scene: Scene, age
             await spy.subscribe(subject, cb=keep)
         await processed(spy)
     reader = await scene.come("other consumer")
-    subscription = await reader.jetstream().pull_subscribe(
-        "weir.msg.secrets.*", durable="mine", stream="WEIR_MSG_secrets"
-    )
+    async with consumers_made(scene.broker):
+        subscription = await reader.jetstream().pull_subscribe(
+            "weir.msg.secrets.*", durable="mine", stream="WEIR_MSG_secrets"
+        )
     (message,) = await subscription.fetch(1, timeout=WAIT_S)
     assert message.data == b"kept"
     for client in scene._clients:

@@ -21,7 +21,7 @@ from agent.drivers.nats.stats import Losses, read_stats
 from agent.drivers.nats.system_account import ServerLoad
 from agent.telemetry import Counters, Meter
 from apps.telemetry.domain.payload import TIMING_PER_S, TIMING_SHARE
-from tests.agent.brokers import Broker
+from tests.agent.brokers import Broker, consumers_made
 from tests.nats_clients import processed
 from weir.coordination.wire import ClassSpec, token
 
@@ -227,9 +227,10 @@ async def test_what_streams_deliver_is_in_the_servers_own_total(fleet: Fleet) ->
     stream = agent.jetstream()
     await stream.add_stream(name="WEIR_MSG_trades", subjects=["weir.msg.trades"])
     client = await fleet.connect("c0", user=token(GOLD), key=fleet.broker.secrets.client_key)
-    reader = await client.jetstream(timeout=2.0).pull_subscribe(
-        "weir.msg.trades", durable="c0", stream="WEIR_MSG_trades"
-    )
+    async with consumers_made(fleet.broker):
+        reader = await client.jetstream(timeout=2.0).pull_subscribe(
+            "weir.msg.trades", durable="c0", stream="WEIR_MSG_trades"
+        )
     for _ in range(LOOKS):
         done = asyncio.create_task(reader.fetch(60, timeout=5))
         await fleet.look()

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.e2e
 
 WINDOW_S = 6.0
 """Traffic is measured over so long."""
-PACE_S = 2.0
+PACE_S = 0.5
 """Between two steps, so that somebody who watches sees them."""
 NEAR = 0.15
 """What agents count on links against what follows from what they count at gates."""
