@@ -204,6 +204,8 @@ def render(
         )
     exports = [
         f'{{ stream: ">", accounts: [{CLIENT_ACCOUNT}] }}',
+        # Nothing answers what is published to best-effort flows, whatever reply subject it names.
+        f'{{ service: "weir.in.*", accounts: [{CLIENT_ACCOUNT}], response_threshold: "10s" }}',
         f'{{ service: "weir.>", accounts: [{CLIENT_ACCOUNT}] }}',
         f'{{ service: "$JS.>", accounts: [{CLIENT_ACCOUNT}] }}',
         # One request is answered with many messages.
