@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.integrations.connectors.http.templates import check_body, check_path
+from apps.integrations.connectors.http.templates import check_body, check_path, state_names
 from apps.integrations.connectors.settings import (
     ADDRESS,
     AUTHENTICATION_HELP,
@@ -94,7 +94,7 @@ class HttpSettings:
     @property
     def shows_approval(self) -> bool:
         """Return whether these settings say how an approval is read."""
-        return bool(self.status_path and self.state_at and self.approved_states)
+        return bool(self.status_path and self.state_at and state_names(self.approved_states))
 
     @property
     def shows_window(self) -> bool:
@@ -128,6 +128,14 @@ class HttpSettings:
             raise InvalidProblem("find_path", "Put {key} where the correlation id belongs.")
         if self.find_path and not self.key_at:
             raise InvalidProblem("key_at", "Say where the correlation id is in what is found.")
+
+        both = state_names(self.approved_states) & state_names(self.refused_states)
+        if both:
+            raise InvalidProblem(
+                "refused_states", f'"{min(both)}" is among the approved states as well.'
+            )
+        if self.state_at and not self.status_path:
+            raise InvalidProblem("status_path", "Say where the state is read, or leave it out.")
 
     def _check_request(self, name: str, known: tuple[str, ...]) -> None:
         method = getattr(self, f"{name}_method")
