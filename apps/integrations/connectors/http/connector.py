@@ -19,10 +19,10 @@ from apps.integrations.connectors.http.templates import (
     filled_body,
     filled_path,
     is_at,
-    state_names,
     text_at,
     value_at,
 )
+from apps.integrations.connectors.settings import state_names
 from apps.integrations.domain.contract import (
     Answer,
     Approval,

@@ -85,11 +85,6 @@ def is_at(answer: Any, path: str) -> bool:
     return not path or (isinstance(around, Mapping) and name in around)
 
 
-def state_names(states: str) -> frozenset[str]:
-    """Return the names of a list with commas, for a comparison without case."""
-    return frozenset(name.strip().casefold() for name in states.split(",") if name.strip())
-
-
 def text_at(answer: Any, path: str) -> str:
     """Return what stands there as text; empty where nothing does, or something with parts."""
     found = value_at(answer, path) if path else None
