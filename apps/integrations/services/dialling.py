@@ -126,7 +126,7 @@ class _Stream(httpcore.NetworkStream):
                 rest = rest[sock.send(rest) :]
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection beneath it."""
         self._inner.close()
 
     def start_tls(

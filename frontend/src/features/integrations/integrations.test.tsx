@@ -184,10 +184,11 @@ describe("the list of connections", () => {
     const form = within(await screen.findByRole("dialog"));
     const kind = await form.findByRole("combobox", { name: /^Kind/ });
     expect(kind).toHaveValue("normal");
-    expect(within(kind).getAllByRole("option").map((one) => one.textContent)).toEqual([
-      "Normal",
-      "Service request",
-    ]);
+    expect(
+      within(kind)
+        .getAllByRole("option")
+        .map((one) => one.textContent),
+    ).toEqual(["Normal", "Service request"]);
     await user.selectOptions(kind, "Service request");
     await user.type(form.getByLabelText("Name"), "Ops");
     await user.type(form.getByLabelText("Address"), "https://example.invalid");
