@@ -1,5 +1,6 @@
 """The whole life of a plan in Jira, as a request and as an issue, on Cloud and Data Center."""
 
+import os
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,12 +16,13 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.common.errors import Conflict
 from apps.executions.services import execution_stop, executions_tick
+from apps.integrations.connectors.jira import connect as jira_at
 from apps.integrations.connectors.jira import texts
 from apps.integrations.connectors.jira.settings import JiraSettings
-from apps.integrations.domain.contract import ChangeText, ExchangeError, Refused
+from apps.integrations.domain.contract import ChangeText, Connector, ExchangeError, Refused
 from apps.integrations.models import Connection, Message, MessageKind
 from apps.integrations.services import changes_follow, connection_test
-from apps.integrations.services.work import connector_of
+from apps.integrations.services.http_session import HttpSession
 from apps.plans.models import Plan
 from apps.plans.services import plan_execute, plan_reject, plan_withdraw, plans_settle
 from apps.telemetry.models import Agent
@@ -102,6 +104,13 @@ def agents(harbour: Harbour) -> dict[str, Agent]:
 @pytest.fixture
 def plan(harbour: Harbour, ines: User) -> Plan:
     return make_plan(harbour.system, ines, [rate(None, 40.0)], [population(None, 5)])
+
+
+def connector_of(connection: Connection) -> Connector:
+    """What a worker would ask."""
+    values = JiraSettings(**connection.settings)
+    secret, kept = os.environ["WEIR_CREDENTIAL_JIRA"], list[Any]()
+    return jira_at(values, HttpSession(settings=values, credential=secret, keep=kept.append))
 
 
 def posts(jira: FakeJira) -> list[str]:
