@@ -73,7 +73,7 @@ class FakeJira(FaultyServer):
 
     def comments(self) -> list[str]:
         """What the comments of the only change say, oldest first."""
-        return [_words(comment["body"]) for comment in self.only()["comments"]]
+        return [words_of(comment["body"]) for comment in self.only()["comments"]]
 
     def _to(self, row: dict[str, Any], state: str) -> None:
         row["state"] = state
@@ -176,7 +176,7 @@ class FakeJira(FaultyServer):
         return 201, {"id": row["id"], "key": row["key"]}
 
     def _is_text(self, text: Any) -> bool:
-        return _is_document(text) if self.is_cloud else isinstance(text, str)
+        return is_document(text) if self.is_cloud else isinstance(text, str)
 
     def _insert(self, project: str, fields: dict[str, Any]) -> dict[str, Any]:
         if "\n" in fields["summary"] or not 0 < len(fields["summary"]) <= 255:
@@ -203,7 +203,7 @@ class FakeJira(FaultyServer):
             for row in self.rows.values()
             if self.sloppy
             or (label and label[1] in row["fields"].get("labels", ()))
-            or (word and word[1] in re.findall(r"\w+", _words(row["fields"]["description"])))
+            or (word and word[1] in re.findall(r"\w+", words_of(row["fields"]["description"])))
         ]
         found = [self._shown(row, query) for row in rows if row["id"] not in self.unsearchable]
         return 200, {"issues": found, **({"isLast": True} if self.is_cloud else {"total": 1})}
@@ -252,7 +252,7 @@ class FakeJira(FaultyServer):
         return comment
 
 
-def _is_document(node: Any) -> bool:
+def is_document(node: Any) -> bool:
     """Return whether this is a document of nodes: texts are not empty, blocks are no texts."""
     if not isinstance(node, dict) or (node.get("version"), node.get("type")) != (1, "doc"):
         return False
@@ -263,12 +263,12 @@ def _is_document(node: Any) -> bool:
     )
 
 
-def _words(node: Any) -> str:
+def words_of(node: Any) -> str:
     """Return the text of a document, or the text that this is."""
     if isinstance(node, str):
         return node
     if node["type"] == "text":
         return str(node["text"])
     between = "" if node["type"] in ("paragraph", "heading") else "\n"
-    inside = between.join(_words(one) for one in node.get("content", ()))
+    inside = between.join(words_of(one) for one in node.get("content", ()))
     return "\n" if node["type"] == "hardBreak" else inside
