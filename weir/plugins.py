@@ -17,7 +17,7 @@ from weir.errors import InvalidProblem, UnknownMethod
 from weir.reading import members, number, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from dataclasses import Field
     from types import ModuleType
@@ -81,8 +81,13 @@ def about(
     max: float | None = None,
     exclusive: bool = False,
     type: str | None = None,
+    label: str = "",
+    choices: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Field metadata; `exclusive` means that the bounds themselves are not allowed."""
+    """Field metadata; `exclusive` means that the bounds themselves are not allowed.
+
+    `label`: what people read instead of the name; `choices`: the only values of a string.
+    """
     return {
         "help": help,
         "unit": unit,
@@ -90,6 +95,8 @@ def about(
         "max": max,
         "exclusive": exclusive,
         "type": type,
+        "label": label,
+        "choices": tuple(choices),
     }
 
 
@@ -126,6 +133,8 @@ def describe(cls: type) -> list[dict[str, Any]]:
                 "exclusive": spec.metadata.get("exclusive", False),
                 "help": spec.metadata.get("help", ""),
                 "required": required,
+                "label": spec.metadata.get("label", ""),
+                "choices": list(spec.metadata.get("choices", ())),
             }
         )
     return described
@@ -140,6 +149,9 @@ def _checked(value: object, spec: Field[Any], type_name: str) -> object:
     if type_name == "string":
         if not isinstance(value, str):
             raise InvalidProblem(path, f"must be a string, not {shown(value)}")
+        choices = spec.metadata.get("choices", ())
+        if choices and value not in choices:
+            raise InvalidProblem(path, f"must be one of {', '.join(choices)}")
         return value
     if type_name not in ("number", "integer"):
         return value  # the class itself knows how

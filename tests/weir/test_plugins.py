@@ -67,13 +67,16 @@ class Sample:
     count: int = field(default=3, metadata=about(help="a count", min=1))
     quick: bool = field(default=False, metadata=about(help="a switch"))
     label: str = field(default="x", metadata=about(help="a label"))
+    way: str = field(
+        default="up", metadata=about(help="a way", label="Way there", choices=("up", "down"))
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
 
 
 def test_description_says_what_a_form_needs() -> None:
-    share, count, quick, label = describe(Sample)
+    share, count, quick, label, way = describe(Sample)
     assert share == {
         "name": "share",
         "type": "number",
@@ -84,7 +87,10 @@ def test_description_says_what_a_form_needs() -> None:
         "exclusive": True,
         "help": "a share",
         "required": True,
+        "label": "",
+        "choices": [],
     }
+    assert (way["label"], way["choices"], way["default"]) == ("Way there", ["up", "down"], "up")
     assert (count["type"], count["default"], count["required"]) == ("integer", 3, False)
     assert (quick["type"], label["type"]) == ("boolean", "string")
 
@@ -100,6 +106,8 @@ def test_description_says_what_a_form_needs() -> None:
         ({"share": 0.5, "count": 1.5}, "p.count", "must be a whole number, not 1.5"),
         ({"share": 0.5, "quick": 1}, "p.quick", "must be true or false, not 1"),
         ({"share": 0.5, "label": 1}, "p.label", "must be a string, not 1"),
+        ({"share": 0.5, "way": "left"}, "p.way", "must be one of up, down"),
+        ({"share": 0.5, "way": ""}, "p.way", "must be one of up, down"),
     ],
 )
 def test_bad_parameters_are_named(obj: object, path: str, words: str) -> None:

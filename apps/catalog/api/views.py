@@ -259,6 +259,14 @@ class ParameterDescriptionSerializer(serializers.Serializer[dict[str, object]]):
     help = serializers.CharField(allow_blank=True)
     required = serializers.BooleanField()  # type: ignore[assignment]
     default = serializers.JSONField(allow_null=True)
+    label = serializers.CharField(  # type: ignore[assignment]
+        required=False, allow_blank=True, help_text="What people read; empty: the name in words."
+    )
+    choices = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="The only values of a string; empty: any.",
+    )
 
 
 UtilityKindSerializer = inline_serializer(

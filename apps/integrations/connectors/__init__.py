@@ -6,7 +6,7 @@ from apps.integrations.domain.contract import Product
 from weir.plugins import Registry
 
 _REGISTRY: Registry[Product] = Registry(
-    "apps.integrations.connectors", 'there is no product "{}"', beside=("settings",)
+    "apps.integrations.connectors", 'there is no product "{}"', beside=("answers", "settings")
 )
 
 

@@ -16,18 +16,13 @@ _OURS = frozenset(
 
 ADDRESS = about(help="Address of the server, such as https://example.service-now.com.")
 AUTHENTICATION_HELP = about(
-    help="`basic`: the credential is user:password; `bearer`: a token; `none`: no credential."
+    help="`basic`: the credential is user:password; `bearer`: a token; `none`: no credential.",
+    choices=AUTHENTICATION,
 )
 HEADERS = about(
     help="Further headers of each request, such as X-Team. No secrets: everybody is shown them.",
     type="mapping",
 )
-
-
-def check_authentication(value: str) -> None:
-    """Raise InvalidProblem for an authentication that no server asks for."""
-    if value not in AUTHENTICATION:
-        raise InvalidProblem("authentication", f"Write one of {', '.join(AUTHENTICATION)}.")
 
 
 def check_headers(value: Any) -> None:
@@ -47,3 +42,8 @@ def check_length(field: str, value: str) -> None:
     """Raise InvalidProblem for a text that fits no field of a product."""
     if len(value) > LONGEST or not value.isprintable():
         raise InvalidProblem(field, f"Write one line of at most {LONGEST} characters.")
+
+
+def state_names(states: str) -> frozenset[str]:
+    """Return the names of a list with commas, for a comparison without case."""
+    return frozenset(name.strip().casefold() for name in states.split(",") if name.strip())

@@ -18,6 +18,20 @@ Network = IPv4Network | IPv6Network
 # A translator turns these into the IPv4 address in their last bytes.
 _TRANSLATED = ip_network("64:ff9b::/96")
 
+# All IPv6 addresses of servers are of this network. Outside of it are site-local addresses, those
+# of local translators (64:ff9b:1::/48, ::ffff:0:0:0/96, ::a.b.c.d), and what nobody has.
+_SERVERS = ip_network("2000::/3")
+
+# Python's lists lack these, or did in some versions: the relays of 6to4, tunnels of Teredo, hashes
+# of keys, and networks of documents.
+_NOT_SERVERS = tuple(
+    ip_network(text)
+    for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "3fff::/20", "2001:db8::/32")
+)
+
+# A tunnel (ISATAP) reads the last four bytes of an address with this before them as IPv4.
+_TUNNELLED = (0x00005EFE, 0x02005EFE)
+
 
 def check_address(address: str, *, plain_http: bool, field: str = "address") -> None:
     """Raise InvalidProblem unless this is the address of a server that requests may go to."""
@@ -49,12 +63,24 @@ def refusal_of(text: str, allowed: Sequence[Network]) -> str:
     address = _meant(given)
     if any(address in network for network in allowed if network.version == address.version):
         return ""
-    if address.is_global and not address.is_multicast:
+    if _is_public(address):
         return ""
     return (
         f"{address} is no public address. An administrator of the installation can allow its "
         "network in WEIR_PRIVATE_NETWORKS."
     )
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    if not address.is_global or address.is_multicast:
+        return False
+    if any(address in one for one in _NOT_SERVERS if one.version == address.version):
+        return False
+    if isinstance(address, IPv4Address):
+        return True
+    if (int(address) >> 32) & 0xFFFFFFFF in _TUNNELLED:
+        return _is_public(IPv4Address(int(address) & 0xFFFFFFFF))
+    return address in _SERVERS
 
 
 def _meant(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:

@@ -47,6 +47,11 @@ def credential(
         return ""
     if not value.isprintable():
         raise InvalidProblem(FIELD, f"{reference} holds more than one line of text.")
+    if not value.isascii() and ":" not in value:
+        # A token goes into a header as it is; user and password are encoded.
+        raise InvalidProblem(
+            FIELD, f"{reference} is no token: it holds letters that no header can carry."
+        )
     return value
 
 

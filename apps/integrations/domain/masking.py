@@ -13,20 +13,37 @@ SHORTEST = 4
 """What is shorter is no secret; masking it would make holes into every word."""
 
 _NAMES = r"password|passwd|secret|token|api[_-]?key|authorization|credential|cookie|session"
+# Every repetition that something must follow has an end: without, a text of many names and no
+# closing quote takes time with the square of its length.
 _MEMBER = re.compile(
-    rf'("[^"]*(?:{_NAMES})[^"]*"\s*:\s*)("(?:[^"\\]|\\.)*"?|[^\s,}}\]]+)', re.IGNORECASE
+    rf'("[^"]{{0,100}}(?:{_NAMES})[^"]{{0,100}}"\s{{0,20}}:\s{{0,20}})'
+    r'("(?:[^"\\]|\\.)*"?|[^\s,}\]]+)',
+    re.IGNORECASE,
 )
-_SCHEME = re.compile(r"\b(Basic|Bearer)\s+[A-Za-z0-9._~+/=-]{4,}", re.IGNORECASE)
+_SCHEME = re.compile(r"\b(Basic|Bearer)\s{1,20}[A-Za-z0-9._~+/=-]{4,}", re.IGNORECASE)
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
     """Return the text without these secrets, without members that are named like one, and not
-    longer than what is kept."""
-    for secret in sorted({form for one in secrets for form in _forms(one)}, key=len, reverse=True):
-        text = text.replace(secret, MASK)
+    longer than what is kept.
+
+    Only what can be kept is looked at. The end of that is left out again as far as a secret is
+    long, for it may be the beginning of one.
+    """
+    length = len(text)
+    forms = sorted({form for one in secrets for form in _forms(one)}, key=len, reverse=True)
+    margin = len(forms[0]) if forms else 0
+    is_cut = length > KEPT + margin
+    text = text[: KEPT + margin]
+    for form in forms:
+        text = text.replace(form, MASK)
+    if is_cut and margin:
+        text = text[:-margin]
     text = _SCHEME.sub(rf"\1 {MASK}", text)
     text = _MEMBER.sub(rf'\1"{MASK}"', text)
-    return text if len(text) <= KEPT else f"{text[:KEPT]}… ({len(text):,} characters)"
+    if not is_cut and len(text) <= KEPT:
+        return text
+    return f"{text[:KEPT]}… ({length:,} characters)"
 
 
 def _forms(secret: str) -> Iterable[str]:

@@ -2,94 +2,42 @@
 
 import base64
 import json
-import socket
 import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-import certifi
 import httpx
 from django.conf import settings
 from django.utils import timezone
 
-from apps.integrations.domain.addresses import Network, check_address, refusal_of
+from apps.integrations.domain.addresses import check_address
 from apps.integrations.domain.contract import (
     Answer,
     ConnectionSettings,
+    Failed,
     Refused,
     Sent,
     Unreachable,
 )
 from apps.integrations.domain.masking import masked
+from apps.integrations.services.dialling import CheckedTransport, Deadline, ForbiddenAddress
 from weir.errors import InvalidProblem
 
-CONNECT_S, PAUSE_S, WHOLE_S = 5.0, 15.0, 30.0
-"""How long connecting, each pause of an answer, and a whole answer may take."""
+CONNECT_S = 5.0
+"""How long each address of a server may take until it is connected."""
+
+READ_PAUSE_S, PAUSE_S = 20.0, 60.0
+"""How long the answer to a request that reads, and to any other, may pause."""
+
+WHOLE_S = 90.0
+"""How long a request may take in all: looking the name up, connecting, sending, the answer."""
 
 LARGEST_ANSWER_BYTES = 1024 * 1024
 LONGEST_WAIT_S = 3600.0
+LONGEST_DETAIL = 300
 USER_AGENT = "Weir"
-
-
-class ForbiddenAddress(Exception):
-    """Signal that a name leads to an address that may not be dialled."""
-
-
-class CheckedTransport(httpx.BaseTransport):
-    """A transport that dials the very address that it has checked.
-
-    A name that is looked up once more for dialling could lead elsewhere the second time.
-    """
-
-    def __init__(self, allowed: Sequence[Network]) -> None:
-        self._allowed = allowed
-        self._inner = httpx.HTTPTransport(verify=_tls(), trust_env=False, retries=0)
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Dial the first of the server's addresses that takes the connection."""
-        host, failure = request.url.host, None
-        for address in self._addresses(request.url):
-            dialled = httpx.Request(
-                request.method,
-                request.url.copy_with(host=address),
-                headers=request.headers,
-                stream=request.stream,
-                extensions={**request.extensions, "sni_hostname": host},
-            )
-            try:
-                return self._inner.handle_request(dialled)
-            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                failure = error
-        assert failure is not None
-        raise failure
-
-    def close(self) -> None:
-        """Close the connections that are kept."""
-        self._inner.close()
-
-    def _addresses(self, url: httpx.URL) -> list[str]:
-        port = url.port or (443 if url.scheme == "https" else 80)
-        try:
-            found = socket.getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
-            raise httpx.ConnectError(f"{url.host} has no address: {error}") from error
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-        refusals = [refusal_of(address, self._allowed) for address in addresses]
-        allowed = [one for one, refusal in zip(addresses, refusals, strict=True) if not refusal]
-        if not allowed:
-            raise ForbiddenAddress(refusals[0] if refusals else f"{url.host} has no address.")
-        return allowed
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    """Return the machine's own authorities, `SSL_CERT_FILE`, and those that browsers know."""
-    context = ssl.create_default_context()
-    context.load_verify_locations(certifi.where())
-    return context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,28 +60,26 @@ class HttpSession:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Return the answer of a success. Raises Unreachable or Refused."""
+        """Return the answer of a success. Raises Unreachable, Failed or Refused."""
         self.before()
-        base = self.settings.address
-        try:
-            check_address(base, plain_http=settings.WEIR_PLAIN_HTTP)
-        except InvalidProblem as error:
-            raise Unreachable(f"{base} is not asked: {error.message}") from None
-        address = httpx.URL(base.rstrip("/") + path, params=query or None)
+        address = self._address(path, query or {})
+        given = {**self._headers(), **(headers or {})}
+        _check_headers(given)
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         at, began = timezone.now(), time.monotonic()
-        status, text, failure = None, "", ""
+        status, text, failure, not_sent = None, "", "", False
         try:
-            status, answered, text = self._exchange(method, address, content, headers or {})
+            status, answered, text = self._exchange(method, address, content, given)
         except ForbiddenAddress as error:
-            failure = f"{address.host} is not asked: {error}"
+            failure, not_sent = f"{address.host} is not asked: {error}", True
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ssl.SSLError) as error:
             failure = _failure(error, address.host)
+            not_sent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
         finally:
             self.keep(
                 Sent(
                     method=method,
-                    address=masked(str(address), [self.credential]),
+                    address=self._masked(str(address)),
                     status=status,
                     request=self._masked("" if content is None else content.decode()),
                     response=self._masked(text),
@@ -143,8 +89,21 @@ class HttpSession:
                 )
             )
         if status is None:
-            raise Unreachable(self._masked(failure))
+            raise Unreachable(self._masked(failure), not_sent=not_sent)
         return self._judge(status, answered, text)
+
+    def _address(self, path: str, query: Mapping[str, str]) -> httpx.URL:
+        base = self.settings.address
+        try:
+            check_address(base, plain_http=settings.WEIR_PLAIN_HTTP)
+            return httpx.URL(base.rstrip("/") + path, params=query or None)
+        except InvalidProblem as error:
+            raise Unreachable(f"{base} is not asked: {error.message}", not_sent=True) from None
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise Unreachable(
+                f"{base} with its path is no address; correct the settings. {error}",
+                not_sent=True,
+            ) from None
 
     def _exchange(
         self,
@@ -153,19 +112,17 @@ class HttpSession:
         content: bytes | None,
         headers: Mapping[str, str],
     ) -> tuple[int, httpx.Headers, str]:
-        timeout = httpx.Timeout(PAUSE_S, connect=CONNECT_S)
-        deadline = time.monotonic() + WHOLE_S
+        pause = READ_PAUSE_S if method == "GET" else PAUSE_S
+        transport = CheckedTransport(settings.WEIR_PRIVATE_NETWORKS, Deadline(WHOLE_S))
         received = bytearray()
         with (
             httpx.Client(
-                transport=CheckedTransport(settings.WEIR_PRIVATE_NETWORKS),
-                timeout=timeout,
+                transport=transport,
+                timeout=httpx.Timeout(pause, connect=CONNECT_S),
                 follow_redirects=False,
                 trust_env=False,
             ) as client,
-            client.stream(
-                method, address, content=content, headers={**self._headers(), **headers}
-            ) as response,
+            client.stream(method, address, content=content, headers=headers) as response,
         ):
             for piece in response.iter_raw():
                 received += piece
@@ -173,8 +130,6 @@ class HttpSession:
                     raise httpx.ReadError(
                         f"the answer is larger than {LARGEST_ANSWER_BYTES:,} bytes"
                     )
-                if time.monotonic() > deadline:
-                    raise httpx.ReadTimeout(f"the answer takes longer than {WHOLE_S:.0f} s")
             text = received.decode("utf-8", "replace").replace("\x00", "\ufffd")
             return response.status_code, response.headers, text
 
@@ -188,6 +143,12 @@ class HttpSession:
             **self.settings.headers,
         }
         if self.settings.authentication == "bearer":
+            if not self.credential.isascii():
+                raise Unreachable(
+                    "The token holds letters that no header can carry. Correct what `credential` "
+                    "of the connection names.",
+                    not_sent=True,
+                )
             headers["Authorization"] = f"Bearer {self.credential}"
         elif self.settings.authentication == "basic":
             encoded = base64.b64encode(self.credential.encode()).decode()
@@ -198,23 +159,45 @@ class HttpSession:
         return masked(text, [self.credential])
 
     def _judge(self, status: int, headers: httpx.Headers, text: str) -> Answer:
-        """Return a success. Raises Unreachable where nothing else would get through either."""
+        """Return a success.
+
+        Raises Unreachable where nothing else would get through either, Failed where the server
+        failed at this one request.
+        """
         if 200 <= status < 300:
             return Answer(status=status, headers=dict(headers), text=text, json=_json(text))
-        detail = self._masked(_detail(text))
+        # Masked before it is cut: half of a secret is recognised by nobody.
+        detail = self._masked(_detail(text))[:LONGEST_DETAIL]
         if status == 401:
             raise Unreachable(f"The credential was refused (401). {detail}".strip())
-        if 300 <= status < 400:
-            where = headers.get("location", "elsewhere")[:200]
+        if status < 400:
+            where = self._masked(_without_query(headers.get("location", "")))[:200] or "elsewhere"
             raise Unreachable(
                 f"The server sends on to {where}, which is not followed; correct the address."
             )
-        if status in (408, 425, 429) or status >= 500:
-            raise Unreachable(
-                f"The server answers {status}. {detail}".strip(),
-                retry_after_s=_retry_after(headers.get("retry-after", "")),
-            )
+        said = f"The server answers {status}. {detail}".strip()
+        away = status == 503 and "retry-after" in headers
+        if away or status in (408, 425, 429):
+            raise Unreachable(said, retry_after_s=_retry_after(headers.get("retry-after", "")))
+        if status >= 500:
+            raise Failed(said, status=status)
         raise Refused(f"The server refuses this with {status}. {detail}".strip(), status=status)
+
+
+def _check_headers(headers: Mapping[str, str]) -> None:
+    for name, value in headers.items():
+        if not value.isascii() or not value.isprintable():
+            raise Unreachable(
+                f"The header {name} is not one line of ASCII; correct the settings.", not_sent=True
+            )
+
+
+def _without_query(location: str) -> str:
+    """Return where a redirection leads, without what may be a secret."""
+    try:
+        return str(httpx.URL(location).copy_with(userinfo=b"", query=None, fragment=None))
+    except (httpx.InvalidURL, UnicodeError):
+        return ""
 
 
 def _failure(error: Exception, host: str) -> str:
@@ -227,23 +210,44 @@ def _failure(error: Exception, host: str) -> str:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
+        return _storable(json.loads(text))
     except (ValueError, RecursionError):
         return None
 
 
+def _storable(part: Any) -> Any:
+    """Return a part of an answer without what text in Postgres cannot hold."""
+    if isinstance(part, str):
+        whole = part.replace("\x00", "\ufffd")
+        return whole.encode("utf-8", "replace").decode() if not whole.isascii() else whole
+    if isinstance(part, list):
+        return [_storable(one) for one in part]
+    if isinstance(part, dict):
+        return {_storable(name): _storable(one) for name, one in part.items()}
+    return part
+
+
 def _detail(text: str) -> str:
-    """Return what an error says in words, short."""
+    """Return what an error says in words."""
     error = _json(text)
-    for name in ("error", "message", "detail"):
+    for name in ("error", "message", "detail", "errorMessage"):
         if isinstance(error, dict) and error.get(name):
             error = error[name]
     if isinstance(error, dict):
-        error = error.get("message") or error.get("detail") or ""
+        error = _of_jira(error)
     if not isinstance(error, str):
         return ""
-    line = " ".join(error.split())[:300]
+    line = " ".join(error.split())
     return f"It says: {line}" if line else ""
+
+
+def _of_jira(error: Mapping[str, Any]) -> str:
+    """Return `errorMessages` and `errors`, which name the fields, as one line."""
+    messages, errors = error.get("errorMessages"), error.get("errors")
+    words = [str(one) for one in messages] if isinstance(messages, list) else []
+    if isinstance(errors, Mapping):
+        words += [f"{name}: {one}" for name, one in errors.items()]
+    return " ".join(words)
 
 
 def _retry_after(text: str) -> float | None:

@@ -6502,7 +6502,7 @@ export interface components {
          *     - `servicenow`: Changes of ServiceNow's Change Management.
          * @enum {string}
          */
-        ConnectionProductEnum: "http" | "servicenow";
+        ConnectionProductEnum: "http" | "jira" | "servicenow";
         ConnectionProducts: {
             results: components["schemas"]["ConnectionProduct"][];
         };
@@ -10374,6 +10374,10 @@ export interface components {
             help: string;
             required: boolean;
             default: unknown;
+            /** @description What people read; empty: the name in words. */
+            label?: string;
+            /** @description The only values of a string; empty: any. */
+            choices?: string[];
         };
         /** @description A broker's part of the topic's bucket that is in force, with what is measured. */
         Part: {

@@ -296,3 +296,11 @@ def test_products_describe_their_settings(api: APIClient) -> None:
     described = {one["name"]: one for one in rows["servicenow"]["settings"]}
     assert described["address"]["required"]
     assert described["kind"]["default"] == "normal"
+    assert described["kind"]["choices"] == ["normal", "emergency", "standard"]
+    assert described["cmdb_ci"]["label"] == "CMDB item"
+    assert list(rows) == ["http", "jira", "servicenow"]
+    for row in rows.values():
+        choices = {one["name"]: one["choices"] for one in row["settings"]}
+        assert choices["authentication"] == ["basic", "bearer", "none"]
+        assert choices["address"] == []
+        assert all(one["help"].endswith(".") for one in row["settings"])

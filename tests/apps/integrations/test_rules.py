@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from apps.integrations.domain.addresses import refusal_of
 from apps.integrations.domain.masking import KEPT, masked
-from apps.integrations.services.http_session import CheckedTransport, ForbiddenAddress
+from apps.integrations.services.dialling import CheckedTransport, ForbiddenAddress
 
 
 @pytest.mark.parametrize(

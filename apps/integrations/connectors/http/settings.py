@@ -9,9 +9,9 @@ from apps.integrations.connectors.settings import (
     ADDRESS,
     AUTHENTICATION_HELP,
     HEADERS,
-    check_authentication,
     check_headers,
     check_length,
+    state_names,
 )
 from weir.errors import InvalidProblem
 from weir.plugins import about, check_fields
@@ -31,8 +31,8 @@ WHERE = (
 _CHANGE_HELP = ", ".join(f"{{{name}}}" for name in CHANGE)
 
 
-def _path(help: str) -> Any:
-    return field(default="", metadata=about(help=help))
+def _path(help: str, label: str = "") -> Any:
+    return field(default="", metadata=about(help=help, label=label))
 
 
 def _body(help: str) -> Any:
@@ -40,7 +40,7 @@ def _body(help: str) -> Any:
 
 
 def _method(help: str) -> Any:
-    return field(default="POST", metadata=about(help=f"{help}: POST, PUT or PATCH."))
+    return field(default="POST", metadata=about(help=f"{help}.", choices=METHODS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,22 +59,34 @@ class HttpSettings:
     )
     id_at: str = _path(
         "Where in the answer the change's id is, such as result.id; empty: the correlation id "
-        "serves as its id."
+        "serves as its id.",
+        label="Place of the ID",
     )
-    number_at: str = _path("Where its number for people is; empty: the id.")
-    link_at: str = _path("Where the address for people is; empty: none.")
+    number_at: str = _path(
+        "Where its number for people is; empty: the id.", label="Place of the number"
+    )
+    link_at: str = _path("Where the address for people is; empty: none.", label="Place of the link")
 
     find_path: str = _path("Path that finds a change by its correlation id: /tickets?ref={key}.")
-    find_list_at: str = _path("Where in that answer the list of changes is; empty: it is the list.")
-    key_at: str = _path("Where in a change the correlation id is.")
+    find_list_at: str = _path(
+        "Where in that answer the list of changes is; empty: it is the list.",
+        label="Place of the list",
+    )
+    key_at: str = _path(
+        "Where in a change the correlation id is.", label="Place of the correlation ID"
+    )
 
     status_path: str = _path("Path that reads a change, such as /tickets/{id}.")
-    state_at: str = _path("Where in that answer the state is.")
+    state_at: str = _path("Where in that answer the state is.", label="Place of the state")
     approved_states: str = _path("States that mean approved, separated by commas.")
     refused_states: str = _path("States that mean that people refused it.")
     closed_states: str = _path("States that mean that it is over.")
-    starts_at: str = _path("Where the planned start is, ISO 8601; empty: nowhere.")
-    ends_at: str = _path("Where the planned end is, ISO 8601; empty: nowhere.")
+    starts_at: str = _path(
+        "Where the planned start is, ISO 8601; empty: nowhere.", label="Place of the planned start"
+    )
+    ends_at: str = _path(
+        "Where the planned end is, ISO 8601; empty: nowhere.", label="Place of the planned end"
+    )
 
     comment_method: str = _method("Method that adds a comment")
     comment_path: str = _path("Path that adds a comment; empty: no comments are sent.")
@@ -94,7 +106,7 @@ class HttpSettings:
     @property
     def shows_approval(self) -> bool:
         """Return whether these settings say how an approval is read."""
-        return bool(self.status_path and self.state_at and self.approved_states)
+        return bool(self.status_path and self.state_at and state_names(self.approved_states))
 
     @property
     def shows_window(self) -> bool:
@@ -103,7 +115,6 @@ class HttpSettings:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        check_authentication(self.authentication)
         check_headers(self.headers)
         if not self.open_path:
             raise InvalidProblem("open_path", "Say where changes are opened, such as /tickets.")
@@ -129,9 +140,14 @@ class HttpSettings:
         if self.find_path and not self.key_at:
             raise InvalidProblem("key_at", "Say where the correlation id is in what is found.")
 
+        both = state_names(self.approved_states) & state_names(self.refused_states)
+        if both:
+            raise InvalidProblem(
+                "refused_states", f'"{min(both)}" is among the approved states as well.'
+            )
+        if self.state_at and not self.status_path:
+            raise InvalidProblem("status_path", "Say where the state is read, or leave it out.")
+
     def _check_request(self, name: str, known: tuple[str, ...]) -> None:
-        method = getattr(self, f"{name}_method")
-        if method not in METHODS:
-            raise InvalidProblem(f"{name}_method", f"Write one of {', '.join(METHODS)}.")
         check_path(f"{name}_path", getattr(self, f"{name}_path"), known)
         check_body(f"{name}_body", getattr(self, f"{name}_body"), known)

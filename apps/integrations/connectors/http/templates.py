@@ -78,6 +78,13 @@ def value_at(answer: Any, path: str) -> Any:
     return found
 
 
+def is_at(answer: Any, path: str) -> bool:
+    """Return whether a member of this path is there, whatever it holds."""
+    place, _, name = path.rpartition(".")
+    around = value_at(answer, place)
+    return not path or (isinstance(around, Mapping) and name in around)
+
+
 def text_at(answer: Any, path: str) -> str:
     """Return what stands there as text; empty where nothing does, or something with parts."""
     found = value_at(answer, path) if path else None

@@ -8,7 +8,6 @@ from apps.integrations.connectors.settings import (
     ADDRESS,
     AUTHENTICATION_HELP,
     HEADERS,
-    check_authentication,
     check_headers,
     check_length,
 )
@@ -26,7 +25,8 @@ class ServiceNowSettings:
     address: str = field(metadata=ADDRESS)
     authentication: str = field(default="basic", metadata=AUTHENTICATION_HELP)
     kind: str = field(
-        default="normal", metadata=about(help="Kind of change: normal, emergency or standard.")
+        default="normal",
+        metadata=about(help="Kind of change: normal, emergency or standard.", choices=KINDS),
     )
     template: str = field(
         default="",
@@ -38,7 +38,10 @@ class ServiceNowSettings:
     )
     cmdb_ci: str = field(
         default="",
-        metadata=about(help="Configuration item of the system, by name or sys_id; empty: none."),
+        metadata=about(
+            help="Configuration item of the system, by name or sys_id; empty: none.",
+            label="CMDB item",
+        ),
     )
     headers: Mapping[str, str] = field(default_factory=dict, metadata=HEADERS)
 
@@ -54,12 +57,9 @@ class ServiceNowSettings:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        check_authentication(self.authentication)
         check_headers(self.headers)
         check_length("assignment_group", self.assignment_group)
         check_length("cmdb_ci", self.cmdb_ci)
-        if self.kind not in KINDS:
-            raise InvalidProblem("kind", f"Write one of {', '.join(KINDS)}.")
         if self.kind == "standard" and not _SYS_ID.fullmatch(self.template):
             raise InvalidProblem(
                 "template", "Give the sys_id of the template: 32 of the characters 0-9 and a-f."

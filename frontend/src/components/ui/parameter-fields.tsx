@@ -2,7 +2,7 @@
 import { useState } from "react";
 
 import { Note } from "./dialogs";
-import { CheckField, NumberField, TextArea, TextField } from "./fields";
+import { CheckField, ChoiceField, NumberField, TextArea, TextField } from "./fields";
 import { Icon } from "./icons";
 
 import { countText, fixed } from "@/lib/numbers";
@@ -195,7 +195,7 @@ export function ParameterFields({
         const set = (next: string | boolean | Point[]) =>
           onChange({ ...draft, [parameter.name]: next });
         const common = {
-          label: labelOf(parameter.name),
+          label: parameter.label || labelOf(parameter.name),
           hint: sentence(parameter.help) + range(parameter),
           error: messageFor(errors, field),
           disabled,
@@ -227,6 +227,18 @@ export function ParameterFields({
                 onChange={set}
               />
             </div>
+          );
+        }
+        const choices = parameter.choices ?? [];
+        if (choices.length > 0) {
+          return (
+            <ChoiceField
+              key={parameter.name}
+              {...common}
+              options={choices.map((one) => ({ value: one, label: labelOf(one) }))}
+              value={value ?? ""}
+              onChange={set}
+            />
           );
         }
         if (parameter.type === "string") {

@@ -158,6 +158,48 @@ describe("the list of connections", () => {
     expect(sent(asked, "POST")?.headers.get("Idempotency-Key")).not.toBeNull();
   });
 
+  it("offers the choices of a setting, and reads its label", async () => {
+    const asked = serve({
+      ...answers(),
+      "GET /api/v1/connection-products": ok({
+        results: [
+          {
+            name: "servicenow",
+            title: "ServiceNow",
+            settings: [
+              setting("address", "string", null),
+              {
+                ...setting("kind", "string", "normal"),
+                choices: ["normal", "service_request"],
+              },
+              { ...setting("cmdb_ci", "string", ""), label: "CMDB item" },
+            ],
+          },
+        ],
+      }),
+      "POST /api/v1/connections": ok(connection()),
+    });
+    const { user } = list();
+    await user.click(await add());
+    const form = within(await screen.findByRole("dialog"));
+    const kind = await form.findByRole("combobox", { name: /^Kind/ });
+    expect(kind).toHaveValue("normal");
+    expect(
+      within(kind)
+        .getAllByRole("option")
+        .map((one) => one.textContent),
+    ).toEqual(["Normal", "Service request"]);
+    await user.selectOptions(kind, "Service request");
+    await user.type(form.getByLabelText("Name"), "Ops");
+    await user.type(form.getByLabelText("Address"), "https://example.invalid");
+    await user.type(form.getByLabelText(/^CMDB item/), "harbour");
+    await user.click(form.getByRole("button", { name: "Save connection" }));
+    await waitFor(() => expect(sent(asked, "POST")).toBeDefined());
+    expect(sent(asked, "POST")?.body).toMatchObject({
+      settings: { kind: "service_request", cmdb_ci: "harbour" },
+    });
+  });
+
   it("refuses a header without a value before anything is sent", async () => {
     const asked = serve(answers());
     const { user } = list();
