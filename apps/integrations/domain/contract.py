@@ -30,18 +30,29 @@ class ExchangeError(Exception):
 class Unreachable(ExchangeError):
     """Signal that the other side does not answer as it should: nothing else gets there either.
 
-    What was sent may have arrived.
+    What was sent may have arrived. `not_sent`: it has not, for no connection was made.
     """
 
-    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, retry_after_s: float | None = None, not_sent: bool = False
+    ) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.not_sent = not_sent
 
 
 class Refused(ExchangeError):
     """Signal that the other side answers and refuses this one request."""
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Failed(ExchangeError):
+    """Signal that the server failed at this one request, which it may have carried out."""
+
+    def __init__(self, message: str, *, status: int) -> None:
         super().__init__(message)
         self.status = status
 
@@ -69,7 +80,7 @@ class Session(Protocol):
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Return the answer of a success. Raises Unreachable or Refused.
+        """Return the answer of a success. Raises Unreachable, Failed or Refused.
 
         `path` comes after the connection's address; `body` None sends none.
         """
@@ -134,7 +145,14 @@ class Connector(Protocol):
         ...
 
     def find(self, key: str) -> Record | None:
-        """Return the change with this correlation id."""
+        """Return the change with this correlation id; of several the one that was made first."""
+        ...
+
+    def find_all(self, key: str) -> list[Record]:
+        """Return every change with this correlation id, the one that was made first before others.
+
+        More than one: a request whose answer was lost was carried out after it was looked for.
+        """
         ...
 
     def open(self, text: ChangeText) -> Record:

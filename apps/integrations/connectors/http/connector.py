@@ -38,16 +38,19 @@ class HttpEndpoint:
         return f"The server answers {answer.status}."
 
     def find(self, key: str) -> Record | None:
+        """Look for the correlation id."""
+        return next(iter(self.find_all(key)), None)
+
+    def find_all(self, key: str) -> list[Record]:
         """Look for the correlation id; rows of other changes are no answer."""
         settings = self.settings
         if not settings.find_path:
-            return None
+            return []
         answer = self.session.send("GET", filled_path(settings.find_path, {"key": key}))
         rows = value_at(answer.json, settings.find_list_at)
-        for row in rows if isinstance(rows, list) else [rows]:
-            if text_at(row, settings.key_at) == key:
-                return self._record(row, key, at_row=True)
-        return None
+        listed = rows if isinstance(rows, list) else [rows]
+        mine = [row for row in listed if text_at(row, settings.key_at) == key]
+        return [self._record(row, key, at_row=True) for row in mine]
 
     def open(self, text: ChangeText) -> Record:
         """Make the change with the body that the settings say."""

@@ -53,14 +53,16 @@ class ServiceNow:
         return f"ServiceNow answers {seen}."
 
     def find(self, key: str) -> Record | None:
+        """Look for the correlation id."""
+        return next(iter(self.find_all(key)), None)
+
+    def find_all(self, key: str) -> list[Record]:
         """Look for the correlation id; rows of other changes are no answer."""
         query = {"sysparm_query": f"correlation_id={key}", "sysparm_limit": "10"}
         rows = _rows(self.session.send("GET", PATH, query=query))
         mine = [row for row in rows if value(row, "correlation_id") == key]
-        if len(mine) > 1:
-            # Somebody copied it: the one that was made first is ours.
-            mine.sort(key=lambda row: value(row, "number"))
-        return self._record(mine[0]) if mine else None
+        mine.sort(key=lambda row: value(row, "number"))
+        return [self._record(row) for row in mine]
 
     def open(self, text: ChangeText) -> Record:
         """Make the change; the approval of one that lacks fields is not asked for."""
