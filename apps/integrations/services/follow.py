@@ -51,9 +51,8 @@ def changes_follow() -> int:
     rows = Plan.objects.defer("document")
     live = Change.objects.filter(state__in=LIVE_NAMES)
     reviewed = rows.filter(state__in=REVIEWED, system__connected_to__connection__enabled=True)
-    away = live.filter(plan__state__in=REVIEWED).exclude(
-        connection=F("plan__system__connected_to__connection")
-    )
+    where = "plan__system__connected_to__connection"
+    away = live.filter(Q(**{where: None}) | ~Q(connection=F(where)), plan__state__in=REVIEWED)
     begun = rows.filter(changes__in=live).exclude(state__in=REVIEWED)
     # Their end waits to be sent, and they are being rolled back.
     revived = rows.filter(

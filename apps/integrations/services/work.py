@@ -48,7 +48,7 @@ from apps.integrations.services.exchanges import (
     was_lost,
 )
 from apps.integrations.services.follow import AT_ONCE, advance, change_deleted, may_open_anew
-from apps.integrations.services.looking import look_put_off, needs_look, status_store
+from apps.integrations.services.looking import EVERY, look_put_off, needs_look, status_store
 from apps.plans.services.transitions import lock_plan, tell
 from weir.lifecycle.changes import ChangeCommand, ChangeState
 
@@ -439,7 +439,11 @@ class Work:
         """Read how a change stands; one that cannot be read is put off, and the others go on."""
         try:
             self._read(change)
-        except (ClaimLost, Unreachable, OperationalError, InterfaceError):
+        except (ClaimLost, OperationalError, InterfaceError):
+            raise
+        except Unreachable as error:
+            # If it fails at this one alone, the others have their turn first.
+            look_put_off(change, EVERY, storable(str(error)))
             raise
         except Exception as error:
             problem = storable(self._problem(change, error))

@@ -21,15 +21,15 @@ from tests.apps.integrations.conftest import due, tick
 from tests.apps.integrations.faulty_server import Fault
 from tests.apps.integrations.servicenow_server import FakeServiceNow
 from tests.factories import make_user
-from tests.factories.fleet import Harbour, rate
+from tests.factories.fleet import Harbour
 from tests.factories.plans import make_plan, submitted
 
 
 @pytest.fixture
 def plans(harbour: Harbour, ines: User) -> list[Plan]:
     """Four in review."""
-    rows = [make_plan(harbour.system, ines, [rate(None, 40.0 + n)]) for n in range(4)]
-    return [submitted(row, ines) for row in rows]
+    kinds = ["allocation", "mapping", "overlay", "assignment"]
+    return [submitted(make_plan(harbour.system, ines, kind=kind), ines) for kind in kinds]
 
 
 @pytest.fixture
@@ -113,6 +113,29 @@ def test_change_that_cannot_be_read_is_put_off_alone_and_shown(
     bad.refresh_from_db()
     assert (bad.approval, bad.problem, bad.look_failures) == ("approved", "", 0)
     assert api.get(f"/api/v1/connections/{connection.public_id}").json()["troubled"] == []
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH"])
+def test_change_at_which_the_server_breaks_off_lets_others_have_their_turn(
+    connection: Connection, servicenow: FakeServiceNow, opened: list[Change], method: str
+) -> None:
+    approve_all(servicenow)
+    for change in opened:
+        comment(change, "first")
+    real, bad = servicenow.answer, opened[0].record_id
+
+    def answer(given: str, address: str, *rest: Any) -> tuple[int, Any]:
+        if given == method and address.endswith(bad):
+            raise ConnectionResetError
+        return real(given, address, *rest)
+
+    servicenow.answer = answer  # type: ignore[method-assign]
+    due(connection)
+    for _ in range(3):
+        connection_work(connection.public_id)
+        Connection.objects.update(retry_at=None, problem="")
+    assert {row.approval for row in Change.objects.exclude(pk=opened[0].pk)} == {"approved"}
+    assert [texts(servicenow, change) for change in opened[1:]] == [["first"]] * 3
 
 
 @pytest.mark.parametrize("status", [400, 500])
@@ -210,11 +233,12 @@ def test_id_longer_than_the_column_is_refused_not_cut(
     connection: Connection, servicenow: FakeServiceNow, plans: list[Plan]
 ) -> None:
     """What is cut off an id is the id of something else."""
-    real = servicenow._pairs
+    changes_follow()
+    key, real = plans[0].changes.get().key, servicenow._pairs
 
     def pairs(row: dict[str, str]) -> Any:
         answer = real(row)
-        if row["correlation_id"] == plans[0].changes.get().key:
+        if row["correlation_id"] == key:
             answer["sys_id"] = {"value": "a" * 300}
         return answer
 
@@ -450,7 +474,7 @@ def test_reads_push_no_writes_out_and_what_is_read_alike_is_one_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(exchanges_module, "EXCHANGES_KEPT", 5)
-    writes = list(Exchange.objects.exclude(method="GET").values_list("pk", flat=True))[:5]
+    writes = list(Exchange.objects.exclude(method="GET").values_list("pk", flat=True))
     rows = Exchange.objects.filter(change=opened[0], method="GET")
     before = {row.pk: row.times for row in rows}
     for turn in range(3):
