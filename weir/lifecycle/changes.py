@@ -5,8 +5,8 @@ opening --open--> open --end--> ending --close--> closed
    '--end--> ending      '--go_on---'
 
 `end` says how it shall end and waits until the other side has written that down, as `open` waits
-until it has made the change. `drop`: the other side has, and will have, no such change. `go_on`: nothing was sent of the end, and the plan's execution
-is being rolled back.
+until it has made the change. `drop`: the other side has, and will have, no such change. `go_on`:
+nothing was sent of the end, and the plan's execution is being rolled back.
 """
 
 from __future__ import annotations
