@@ -298,10 +298,10 @@ class Work:
     def _open(self, change: Change, message: Message, connector: Connector, *, again: bool) -> None:
         text, record = ChangeText(**message.payload), change.record
         if again:
-            found = connector.find_all(text.key)
-            record = next((one for one in found if record and one.id == record.id), record)
-            record = record or next(iter(found), None)
-            for one in found:
+            records = connector.find_all(text.key)
+            record = next((one for one in records if record and one.id == record.id), record)
+            record = record or next(iter(records), None)
+            for one in records:
                 if record is not None and one.id != record.id:
                     self._cancel_double(change, connector, one)
         if record is not None:

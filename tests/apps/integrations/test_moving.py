@@ -483,7 +483,7 @@ def test_approval_that_was_not_read_since_the_pause_does_not_let_it_go_on(
     assert execution_resume(execution=begun, actor=olga).state == "running"
 
 
-@pytest.mark.parametrize("before_it_was_told", [True, False])
+@pytest.mark.parametrize("before_it_ended", [True, False])
 def test_roll_back_before_the_change_is_closed_is_commented_and_decides_its_end(
     connection: Connection,
     servicenow: FakeServiceNow,
@@ -492,12 +492,12 @@ def test_roll_back_before_the_change_is_closed_is_commented_and_decides_its_end(
     agents: dict[str, Agent],
     harbour: Harbour,
     olga: User,
-    before_it_was_told: bool,
+    before_it_ended: bool,
 ) -> None:
     execution_stop(execution=begun, actor=olga)
     carried_out(harbour, agents, begun)
     assert begun.state == "stopped"
-    if not before_it_was_told:
+    if not before_it_ended:
         changes_follow()
         assert plan.changes.get().state == "ending"
     execution_roll_back(execution=begun, actor=olga)
