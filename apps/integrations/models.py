@@ -16,8 +16,13 @@ from weir.lifecycle.changes import ChangeState
 CHANGE_STATE_NAMES = sorted(state.value for state in ChangeState)
 APPROVAL_NAMES = sorted(approval.value for approval in Approval)
 ENDING_NAMES = sorted(ending.value for ending in Ending)
+LIVE_NAMES = sorted([ChangeState.OPENING.value, ChangeState.OPEN.value])
+"""States of a change that its plan counts on; others may be ending beside it."""
 EXCHANGES_KEPT = 200
-"""Exchanges that are kept of each connection."""
+"""Exchanges that are kept of each connection: as many that write, and as many that read."""
+
+READ = "GET"
+"""The method of requests that change nothing at the other side."""
 
 
 class MessageKind(models.TextChoices):
@@ -55,6 +60,9 @@ class Connection(BaseModel):
 
     claimed_by = models.UUIDField(null=True, editable=False)
     claimed_until = models.DateTimeField(null=True, editable=False)
+    worked_at = models.DateTimeField(
+        null=True, editable=False, help_text="When a worker had it last."
+    )
     failures = models.PositiveIntegerField(default=0, editable=False)
     problem = models.TextField(blank=True, editable=False, help_text="Why it does not answer.")
     retry_at = models.DateTimeField(null=True, editable=False)
@@ -79,6 +87,9 @@ class ConnectedSystem(models.Model):
 
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="connected")
     system = models.OneToOneField(System, on_delete=models.CASCADE, related_name="connected_to")
+    since = models.DateTimeField(
+        default=timezone.now, help_text="Plans that were executed before open no change."
+    )
 
     def __str__(self) -> str:
         return f"{self.system} at {self.connection}"
@@ -101,9 +112,15 @@ class Change(BaseModel):
     starts_at = models.DateTimeField(null=True, help_text="Planned start there.")
     ends_at = models.DateTimeField(null=True, help_text="Planned end there.")
     looked_at = models.DateTimeField(null=True, help_text="When its state was read last.")
+    problem = models.TextField(blank=True, help_text="Why it cannot be read.")
+    look_failures = models.PositiveIntegerField(default=0, help_text="In a row.")
+    next_look_at = models.DateTimeField(null=True, help_text="Not read before; null: as usual.")
 
     begun = models.BooleanField(default=False, help_text="That the plan is executed was queued.")
     steps_noted = models.PositiveIntegerField(default=0, help_text="Steps in comments so far.")
+    state_noted = models.CharField(
+        max_length=16, blank=True, help_text="State of the execution that a comment named last."
+    )
     opened_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
 
@@ -119,7 +136,7 @@ class Change(BaseModel):
         constraints = [
             models.UniqueConstraint(
                 fields=["plan"],
-                condition=~Q(state=ChangeState.CLOSED.value),
+                condition=Q(state__in=LIVE_NAMES),
                 name="one_change_at_a_time_per_plan",
             ),
             models.CheckConstraint(
@@ -171,6 +188,9 @@ class Message(BaseModel):
     payload: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     attempts = models.PositiveIntegerField(default=0)
     next_at = models.DateTimeField(default=timezone.now, help_text="Not before.")
+    settles_at = models.DateTimeField(
+        null=True, help_text="Until then an attempt without an answer may still be carried out."
+    )
     problem = models.TextField(blank=True, help_text="Why it was not sent, or not needed.")
     sent_at = models.DateTimeField(null=True)
 
@@ -190,13 +210,18 @@ class Message(BaseModel):
 
 
 class Exchange(models.Model):
-    """One request to the other side with its answer, secrets masked; the last ones are kept."""
+    """One request to the other side with its answer, secrets masked; the last ones are kept.
+
+    Requests that read, and are answered as the time before, are one row.
+    """
 
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="exchanges")
     change = models.ForeignKey(
         Change, on_delete=models.SET_NULL, null=True, related_name="exchanges"
     )
-    at = models.DateTimeField()
+    at = models.DateTimeField(help_text="The last time.")
+    first_at = models.DateTimeField(default=timezone.now, help_text="The first time.")
+    times = models.PositiveIntegerField(default=1)
     method = models.CharField(max_length=8)
     address = models.CharField(max_length=2000)
     status = models.PositiveSmallIntegerField(null=True, help_text="Null: no answer.")
@@ -206,8 +231,8 @@ class Exchange(models.Model):
     seconds = models.FloatField()
 
     class Meta:
-        ordering = ["-id"]
-        indexes = [models.Index(fields=["connection", "-id"], name="exchange_by_connection")]
+        ordering = ["-at", "-id"]
+        indexes = [models.Index(fields=["connection", "-at"], name="exchange_by_connection")]
 
     def __str__(self) -> str:
         return f"{self.method} {self.address}"

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from django.apps import apps
 from django.db import IntegrityError, InterfaceError, OperationalError, transaction
 from django.db.models import Max
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from apps.accounts.models import User
 from apps.common.errors import ApplicationError, Conflict
@@ -181,7 +183,9 @@ def execution_resume(
 ) -> Execution:
     """Resume a paused execution. Raises Conflict when it is not paused, or a window forbids it.
 
-    `override_window` goes on in spite of the window, until it opens again; it needs a reason.
+    `override_window` goes on in spite of the window, until it opens again; it needs a reason. Apps
+    above may refuse, too: an `AppConfig` names a function as `checks_resuming`, which takes the
+    execution and returns code and sentence.
     """
     said = reason.strip()
     if override_window and not said:
@@ -189,6 +193,11 @@ def execution_resume(
         raise ApplicationError.of_field("reason", message)
 
     def check(row: Execution) -> None:
+        for config in apps.get_app_configs():
+            path = getattr(config, "checks_resuming", "")
+            code, sentence = import_string(path)(row) if path else ("", "")
+            if code:
+                raise Conflict(code, sentence)
         if not is_on_hold(row, timezone.now()):
             return
         if not override_window:

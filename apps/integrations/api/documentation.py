@@ -39,7 +39,7 @@ MEANINGS = {
     },
     "ChangeApprovalEnum": {
         "waiting": "People there have not decided, or it has not been read.",
-        "approved": "People there have approved it, and it may be carried out.",
+        "approved": "People there have approved it, or need not, and it may be carried out.",
         "refused": "People there have rejected or cancelled it.",
     },
     "ChangeEndingEnum": {

@@ -23,6 +23,17 @@ APPROVALS = choices(*Approval)
 ENDINGS = choices(*Ending)
 
 
+class TroubledChangeSerializer(serializers.Serializer[Any]):
+    """Describe a change that cannot be read, and why."""
+
+    id = serializers.UUIDField(source="public_id")
+    number = serializers.CharField(help_text="Its number there.")
+    plan = serializers.UUIDField(source="plan.public_id")
+    plan_name = serializers.CharField(source="plan.__str__")
+    problem = serializers.CharField()
+    next_look_at = serializers.DateTimeField(allow_null=True, help_text="When it is tried again.")
+
+
 class ConnectionSerializer(Form[Connection]):
     """Describe a connection to a product in which plans open their changes."""
 
@@ -35,7 +46,8 @@ class ConnectionSerializer(Form[Connection]):
         required=False, help_text="false: nothing is sent, and no plan waits for its change."
     )
     settings = serializers.DictField(
-        help_text="As /connection-products lists them; replaced as a whole."
+        help_text="As /connection-products lists them; replaced as a whole. While changes are not "
+        "closed, `address` stays at the same server: scheme, host and port."
     )
     credential = serializers.CharField(
         required=False,
@@ -67,6 +79,11 @@ class ConnectionSerializer(Form[Connection]):
     )
     waiting = serializers.IntegerField(
         read_only=True, help_text="Messages that wait to be sent; see /waiting-messages."
+    )
+    troubled = TroubledChangeSerializer(
+        many=True,
+        read_only=True,
+        help_text="Changes that cannot be read, at most 20; the others go on.",
     )
     version = serializers.IntegerField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
@@ -113,7 +130,11 @@ class ExchangeSerializer(serializers.Serializer[Any]):
     change_name = serializers.CharField(
         source="change.number", allow_null=True, default=None, help_text="Its number there."
     )
-    at = serializers.DateTimeField()
+    at = serializers.DateTimeField(help_text="The last time.")
+    first_at = serializers.DateTimeField(help_text="The first time.")
+    times = serializers.IntegerField(
+        help_text="Requests that read, one after the other, and were answered alike."
+    )
     method = serializers.CharField()
     address = serializers.CharField()
     answer_status = serializers.IntegerField(
@@ -156,6 +177,9 @@ class OpenedChangeSerializer(serializers.Serializer[Any]):
     link = serializers.CharField(help_text="Where people read it there; empty: not known.")
     state_there = serializers.CharField(help_text="As people there see it; empty: not read yet.")
     approval = serializers.ChoiceField(choices=APPROVALS)
+    is_approval_needed = serializers.BooleanField(
+        source="connection.approval_needed", help_text="false: nobody waits for an approval there."
+    )
     is_over_there = serializers.BooleanField(
         source="over_there", help_text="Somebody closed or cancelled it there."
     )
@@ -164,6 +188,7 @@ class OpenedChangeSerializer(serializers.Serializer[Any]):
     looked_at = serializers.DateTimeField(
         allow_null=True, help_text="When its state was read last; null: not yet."
     )
+    problem = serializers.CharField(help_text="Why it cannot be read; empty: it can.")
     ending = serializers.ChoiceField(
         choices=ENDINGS, allow_blank=True, help_text="How it ends; empty: it goes on."
     )

@@ -166,7 +166,7 @@ class ExchangeViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Exchange]):
     filterset_class = ExchangeFilter
     filter_backends = [filters.DjangoFilterBackend, Ordering]
     ordering_fields = ["at"]
-    ordering = ["-id"]
+    ordering = ["-at", "-id"]
 
 
 class WaitingMessageFilter(CreatedFilter):

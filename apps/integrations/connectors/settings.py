@@ -14,7 +14,10 @@ _OURS = frozenset(
     | {"transfer-encoding", "connection", "accept", "accept-encoding"}
 )
 
-ADDRESS = about(help="Address of the server, such as https://example.service-now.com.")
+ADDRESS = about(
+    help="Address of the server, such as https://example.service-now.com. It stays at this server "
+    "while changes are not closed there."
+)
 AUTHENTICATION_HELP = about(
     help="`basic`: the credential is user:password; `bearer`: a token; `none`: no credential.",
     choices=AUTHENTICATION,

@@ -3,18 +3,30 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
 
 from apps.integrations.models import Change, Connection, Message
-from apps.integrations.selectors.gate import change_of, connection_of, refusal
+from apps.integrations.selectors.gate import asks, change_of, connection_of, refusal
 from apps.plans.models import Plan
 from weir.lifecycle.changes import ChangeState
 from weir.lifecycle.plans import PlanState
 
+TROUBLED_SHOWN = 20
+"""Changes of one connection that cannot be read, with the reasons."""
+
 
 def connection_rows() -> QuerySet[Connection]:
     """Return the connections with their systems, and how many messages wait."""
-    return Connection.objects.prefetch_related("systems").annotate(
+    troubled = (
+        Change.objects.exclude(problem="")
+        .exclude(state=ChangeState.CLOSED)
+        .select_related("plan", "plan__system")
+        .defer("plan__document")
+        .order_by("id")
+    )
+    return Connection.objects.prefetch_related(
+        "systems", Prefetch("changes", troubled[:TROUBLED_SHOWN], to_attr="troubled")
+    ).annotate(
         waiting=Count("changes__messages", filter=Q(changes__messages__sent_at=None)),
         used=Exists(Change.objects.filter(connection=OuterRef("pk"))),
     )
@@ -44,7 +56,7 @@ def plan_change(plan: Plan, now: datetime) -> PlanChange:
     connection, change = connection_of(plan), change_of(plan)
     code, because = "", ""
     waits = plan.state in (PlanState.PENDING_REVIEW, PlanState.APPROVED)
-    if connection is not None and waits:
+    if connection is not None and waits and asks(connection):
         code, because = refusal(plan, connection, change, now)
     waiting: list[Message] = []
     if change is not None and change.state != ChangeState.CLOSED:

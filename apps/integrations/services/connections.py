@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
@@ -12,15 +13,20 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.common.errors import ApplicationError, Conflict, PreconditionFailed, check_version
 from apps.common.events import publish
+from apps.common.formatting import counted
 from apps.integrations.connectors import product
 from apps.integrations.domain.addresses import check_address
-from apps.integrations.domain.contract import ExchangeError, Product
+from apps.integrations.domain.contract import Approval, ExchangeError, Product
 from apps.integrations.domain.credentials import check_reference
-from apps.integrations.models import ConnectedSystem, Connection, Message
-from apps.integrations.services.work import connector_of
+from apps.integrations.models import Change, ConnectedSystem, Connection, Message
+from apps.integrations.services.exchanges import connector_of
 from apps.systems.models import System
 from weir.errors import InvalidProblem, UnknownMethod
+from weir.lifecycle.changes import ChangeState
 from weir.plugins import describe, from_dict
+
+READ_ANEW = ("enabled", "settings", "credential", "approval_needed", "window_from_change")
+"""What decides how a change is read, and what that means."""
 
 FIELDS = (
     *("name", "enabled", "settings", "credential"),
@@ -58,21 +64,41 @@ def connection_update(
 ) -> Connection:
     """Change the given members; `settings` and `systems` are replaced as a whole.
 
-    What waits is tried again at once: the change may be what it waited for.
+    What waits is tried again at once: the change may be what it waited for. How changes stand is
+    read anew before it counts. Raises Conflict where the address leads to another server and
+    changes are not closed at the present one.
     """
+    # Workers lock changes before their connection, too.
+    changes = Change.objects.filter(connection=connection).exclude(state=ChangeState.CLOSED)
+    kept = len(changes.select_for_update(no_key=True).order_by("pk"))
     row = _latest(connection, expected_version)
     given, before = dict(values), _plain(row)
     systems = given.pop("systems", None)
     if given.pop("product", row.product) != row.product:
         raise ApplicationError.of_field("product", "Cannot be changed; add another connection.")
+    was, was_enabled = _server(row), row.enabled
     for name, value in given.items():
         setattr(row, name, value)
+    _check(row)
+    if kept and _server(row) != was:
+        message = (
+            f"{counted(kept, 'change is', 'changes are')} not closed at {was[1]}, and known there "
+            "alone. Add a connection for the new address and take the systems there, or wait."
+        )
+        raise Conflict.of_field("settings.address", message, code="still_in_use", detail=message)
     row.version += 1
     row.failures, row.problem, row.retry_at = 0, "", None
     _save(row, systems)
+    if row.enabled and not was_enabled:
+        row.connected.update(since=timezone.now())
     Message.objects.filter(change__connection=row, sent_at=None).update(next_at=timezone.now())
     after = _plain(row)
     moved = [name for name in after if after[name] != before[name]]
+    if set(moved) & set(READ_ANEW):
+        changes.update(
+            **{"looked_at": None, "next_look_at": None, "look_failures": 0, "problem": ""},
+            approval=Approval.WAITING,
+        )
     _record(
         row,
         "update",
@@ -145,6 +171,13 @@ def _save(row: Connection, systems: Sequence[System] | None) -> None:
         for pk, system in wanted.items()
         if pk not in held
     )
+
+
+def _server(row: Connection) -> tuple[str, str, int | None]:
+    """Return the server of an address that was checked: scheme, host and port."""
+    parts = urlsplit(str(row.settings["address"]))
+    usual = {"https": 443, "http": 80}.get(parts.scheme)
+    return parts.scheme, parts.hostname or "", parts.port or usual
 
 
 def _check(row: Connection) -> None:

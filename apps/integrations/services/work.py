@@ -7,51 +7,57 @@
 
 What is about to be sent is counted before it is sent. Whoever finds an attempt counted, and nothing
 noted as sent, looks at the other side before sending again: the worker may have been killed, or the
-answer lost. A worker that lost its claim sends nothing more, since it renews the claim before each
-request, and a request takes less time than a claim lasts.
+answer lost. A server that was too slow to answer may carry a request out later; it is given a while
+for that first. A worker that lost its claim sends nothing more, since it renews the claim before
+each request, and a request takes less time than a claim lasts.
+
+What goes wrong with one message or one change puts that off and nothing else, unless nothing gets
+there.
 """
 
 import logging
-import os
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 
-from django.conf import settings
-from django.db import transaction
-from django.db.models import Q
+from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
-from apps.integrations.connectors import product
 from apps.integrations.domain.contract import (
-    Approval,
     ChangeText,
     Connector,
     Ending,
+    ExchangeError,
+    Failed,
     Record,
     Refused,
     Sent,
-    Status,
     Unreachable,
 )
-from apps.integrations.domain.credentials import credential
-from apps.integrations.models import EXCHANGES_KEPT, Change, Connection, Exchange, Message
+from apps.integrations.models import Change, Connection, Message
 from apps.integrations.models import MessageKind as Kind
-from apps.integrations.services.follow import advance
-from apps.integrations.services.http_session import HttpSession
-from apps.integrations.services.looking import needs_look, status_store
+from apps.integrations.services.exchanges import (
+    connector_of,
+    exchange_keep,
+    fitting,
+    storable,
+    was_lost,
+)
+from apps.integrations.services.follow import AT_ONCE, advance, change_deleted, may_open_anew
+from apps.integrations.services.looking import EVERY, look_put_off, needs_look, status_store
 from apps.plans.services.transitions import lock_plan, tell
-from weir.errors import InvalidProblem, UnknownMethod
 from weir.lifecycle.changes import ChangeCommand, ChangeState
-from weir.plugins import from_dict
 
 logger = logging.getLogger(__name__)
-CLAIM = timedelta(seconds=75)
-"""How long a claim holds without being renewed; more than a request may take."""
+CLAIM = timedelta(seconds=150)
+"""How long a claim holds without being renewed; far more than a request may take."""
+
+SETTLE = timedelta(seconds=90)
+"""How long a server may go on carrying out what it has not answered."""
 
 LONGEST_S = 40.0
 """How long one call works before others have their turn."""
@@ -60,64 +66,20 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 2.0, 300.0
 LOOKED_AT = 50
 """Changes that one call looks at."""
 
+FAILING = 3
+"""Different changes in a row at which the other side fails: it fails at all of them."""
+
+GONE = (404, 410)
+
 
 class ClaimLost(Exception):
-    """Signal that another worker has taken the connection over."""
+    """Signal that another worker has taken the connection over, or somebody has edited it."""
 
 
 def pause_after(failures: int) -> timedelta:
     """Return how long to wait after so many failures: twice as long each time, at random less."""
     longest = min(FIRST_PAUSE_S * 2 ** min(failures - 1, 20), LONGEST_PAUSE_S)
     return timedelta(seconds=longest * random.uniform(0.5, 1.0))
-
-
-def exchange_keep(connection: Connection, change: Change | None, sent: Sent) -> None:
-    """Keep an exchange, and of all only the last ones."""
-    Exchange.objects.create(
-        connection=connection,
-        change=change,
-        at=sent.at,
-        method=sent.method,
-        address=sent.address[:2000],
-        status=sent.status,
-        request=sent.request,
-        response=sent.response,
-        failure=sent.failure,
-        seconds=sent.seconds,
-    )
-    rows = Exchange.objects.filter(connection=connection).order_by("-id")
-    last = rows.values_list("pk", flat=True)[EXCHANGES_KEPT - 1 : EXCHANGES_KEPT].first()
-    if last is not None:
-        rows.filter(pk__lt=last).delete()
-
-
-def connector_of(
-    connection: Connection,
-    *,
-    change: Change | None = None,
-    before: Callable[[], None] = lambda: None,
-) -> Connector:
-    """Return the product at the other side. Raises Unreachable where settings forbid to ask."""
-    try:
-        kind = product(connection.product)
-        values = from_dict(kind.Settings, connection.settings)
-        secret = credential(
-            connection.credential,
-            prefix=settings.WEIR_CREDENTIAL_PREFIX,
-            folder=settings.WEIR_CREDENTIALS_DIR,
-            environ=os.environ,
-        )
-    except InvalidProblem as error:
-        raise Unreachable(error.message) from None
-    except UnknownMethod as error:
-        raise Unreachable(f"{error}.") from None
-    session = HttpSession(
-        settings=values,
-        credential=secret,
-        keep=partial(exchange_keep, connection, change),
-        before=before,
-    )
-    return kind.connect(values, session)
 
 
 def connection_work(public_id: uuid.UUID) -> int:
@@ -128,24 +90,37 @@ def connection_work(public_id: uuid.UUID) -> int:
 
 @contextmanager
 def _claimed(public_id: uuid.UUID) -> "Iterator[Work | None]":
-    token, now = uuid.uuid4(), timezone.now()
-    free = Connection.objects.filter(
-        Q(claimed_until=None) | Q(claimed_until__lte=now),
-        Q(retry_at=None) | Q(retry_at__lte=now),
-        public_id=public_id,
-        enabled=True,
-    )
-    if not free.update(claimed_by=token, claimed_until=now + CLAIM):
+    connection = _claim(public_id, uuid.uuid4())
+    if connection is None:
         yield None
         return
+    token = connection.claimed_by
+    assert token is not None
     try:
-        yield Work(Connection.objects.get(public_id=public_id), token)
+        yield Work(connection, token)
     except ClaimLost:
-        logger.warning("another worker has taken over connection %s", public_id)
+        logger.warning("connection %s was edited, or taken over by another worker", public_id)
     finally:
         Connection.objects.filter(public_id=public_id, claimed_by=token).update(
-            claimed_by=None, claimed_until=None
+            claimed_by=None, claimed_until=None, worked_at=timezone.now()
         )
+
+
+@transaction.atomic
+def _claim(public_id: uuid.UUID, token: uuid.UUID) -> Connection | None:
+    """Claim a connection, unless it is not due, or too many are worked on."""
+    now = timezone.now()
+    # Claims are made one after the other, so that the count is certain.
+    rows = list(Connection.objects.select_for_update(no_key=True).order_by("pk"))
+    taken = [row for row in rows if row.claimed_until is not None and row.claimed_until > now]
+    wanted = next((row for row in rows if row.public_id == public_id), None)
+    if wanted is None or wanted in taken or len(taken) >= AT_ONCE or not wanted.enabled:
+        return None
+    if wanted.retry_at is not None and wanted.retry_at > now:
+        return None
+    wanted.claimed_by, wanted.claimed_until = token, now + CLAIM
+    wanted.save(update_fields=["claimed_by", "claimed_until"])
+    return wanted
 
 
 class Work:
@@ -155,6 +130,10 @@ class Work:
         self.connection = connection
         self.token = token
         self.until = time.monotonic() + LONGEST_S
+        self.last: Sent | None = None
+        """The last exchange since a connector was made."""
+        self.failing: set[int] = set()
+        """Changes at which the other side has failed since it did something."""
 
     def run(self) -> int:
         """Send what is due and look at changes, until the other side fails or time is up."""
@@ -163,19 +142,30 @@ class Work:
             for change in self._changes():
                 sent += self._send_all(change)
             for change in needs_look(self.connection, timezone.now())[:LOOKED_AT]:
-                self._look(change)
+                if time.monotonic() < self.until:
+                    self._look(change)
         except Unreachable as error:
             self._unreachable(error)
         return sent
 
     def _renew(self) -> None:
-        """Go on holding the claim. Raises ClaimLost."""
-        held = Connection.objects.filter(pk=self.connection.pk, claimed_by=self.token)
+        """Go on holding the claim. Raises ClaimLost, also after an edit: its settings count."""
+        held = Connection.objects.filter(
+            pk=self.connection.pk,
+            claimed_by=self.token,
+            enabled=True,
+            version=self.connection.version,
+        )
         if not held.update(claimed_until=timezone.now() + CLAIM):
             raise ClaimLost
 
     def _connector(self, change: Change) -> Connector:
-        return connector_of(self.connection, change=change, before=self._renew)
+        self.last = None
+        return connector_of(self.connection, keep=partial(self._keep, change), before=self._renew)
+
+    def _keep(self, change: Change, sent: Sent) -> None:
+        self.last = sent
+        exchange_keep(self.connection, change, sent)
 
     def _changes(self) -> list[Change]:
         """Return the changes with something to send, the one that waits longest first."""
@@ -188,23 +178,75 @@ class Work:
         return [rows[key] for key in dict.fromkeys(keys)]
 
     def _send_all(self, change: Change) -> int:
-        """Send what waits of one change, in order, until something is refused."""
+        """Send what waits of one change, in order, until something is put off."""
         sent = 0
         while time.monotonic() < self.until:
             message = change.messages.filter(sent_at=None).order_by("id").first()
-            if message is None or message.next_at > timezone.now():
+            if message is None or not _is_due(message) or not self._attempt(change, message):
                 break
+            sent += 1
+        return sent
+
+    def _attempt(self, change: Change, message: Message) -> bool:
+        """Send a message; return whether the next one may follow, else it was put off."""
+        try:
             try:
                 self._send(change, message)
             except Refused as error:
                 if not self._in_vain(change, message, error):
-                    self._postpone(message, str(error))
-                    break
-            except Unreachable as error:
-                Message.objects.filter(pk=message.pk, sent_at=None).update(problem=str(error))
-                raise
-            sent += 1
-        return sent
+                    raise
+        except (OperationalError, InterfaceError):
+            raise
+        except ClaimLost:
+            # It is raised before a request, so that none is under way.
+            rows = Message.objects.filter(pk=message.pk, attempts=message.attempts + 1)
+            rows.filter(sent_at=None).update(settles_at=None)
+            raise
+        except Unreachable as error:
+            # When it is tried next is said by the connection.
+            self._put_off(message, str(error), timedelta(0), lost=not error.not_sent)
+            raise
+        except Exception as error:
+            pause = pause_after(message.attempts + 1)
+            self._put_off(message, self._problem(change, error), pause, lost=True)
+            self._judge(change, error)
+            return False
+        self.failing.clear()
+        return True
+
+    def _problem(self, change: Change, error: Exception) -> str:
+        """Return what people read of an error; one that is no answer's goes into the log."""
+        if isinstance(error, ExchangeError):
+            return str(error)
+        logger.exception("%s in %s cannot be worked on", change, self.connection)
+        return f"A fault of Weir, or of the connector ({type(error).__name__}). Its log has more."
+
+    def _judge(self, change: Change, error: Exception) -> None:
+        """Note what an error says about the other side. Raises Unreachable where it fails at one
+        change after the other."""
+        if isinstance(error, Refused):
+            self.failing.clear()
+            self._answers()
+        elif isinstance(error, Failed):
+            self.failing.add(change.pk)
+            if len(self.failing) >= FAILING:
+                raise Unreachable(str(error)) from error
+
+    def _answers(self) -> None:
+        """Note that the other side answers, if it was asked."""
+        if self.last is None or self.last.status is None:
+            return
+        held = Connection.objects.filter(pk=self.connection.pk, claimed_by=self.token)
+        held.update(failures=0, problem="", retry_at=None, answered_at=timezone.now())
+
+    def _put_off(self, message: Message, problem: str, pause: timedelta, *, lost: bool) -> None:
+        """Note why a message was not sent. `lost`: what was sent may be carried out yet."""
+        now = timezone.now()
+        Message.objects.filter(pk=message.pk, sent_at=None).update(
+            problem=storable(problem),
+            next_at=now + pause,
+            settles_at=now + SETTLE if lost and was_lost(self.last) else None,
+        )
 
     def _send(self, change: Change, message: Message) -> None:
         connector = self._connector(change)
@@ -227,10 +269,19 @@ class Work:
         elif kind == Kind.BEGIN:
             connector.begin(record)
         else:
-            connector.end(record, Ending(payload["ending"]), payload["text"])
-            self._closed(change, message)
+            self._end(change, message, connector, record)
             return
         self._sent(message)
+
+    def _end(self, change: Change, message: Message, connector: Connector, record: Record) -> None:
+        ending, problem = Ending(message.payload["ending"]), ""
+        try:
+            connector.end(record, ending, message.payload["text"])
+        except Refused as error:
+            if not _is_gone(connector, record, error):
+                raise
+            problem = f"It was deleted there. {error}"
+        self._closed(change, message, problem)
 
     def _count(self, message: Message) -> bool:
         """Count the attempt; return False where the message was taken back meanwhile."""
@@ -239,12 +290,20 @@ class Work:
             if row is None:
                 return False
             row.attempts += 1
-            row.save(update_fields=["attempts", "updated_at"])
+            # A worker that is killed now leaves this behind.
+            row.settles_at = timezone.now() + SETTLE
+            row.save(update_fields=["attempts", "settles_at", "updated_at"])
         return True
 
     def _open(self, change: Change, message: Message, connector: Connector, *, again: bool) -> None:
-        text = ChangeText(**message.payload)
-        record = change.record or (connector.find(text.key) if again else None)
+        text, record = ChangeText(**message.payload), change.record
+        if again:
+            records = connector.find_all(text.key)
+            record = next((one for one in records if record and one.id == record.id), record)
+            record = record or next(iter(records), None)
+            for one in records:
+                if record is not None and one.id != record.id:
+                    self._cancel_double(change, connector, one)
         if record is not None:
             self._known(change, record)
         change.refresh_from_db(fields=["state"])
@@ -254,7 +313,7 @@ class Work:
             else:
                 self._sent(message)
             return
-        record = connector.open(text) if record is None else connector.amend(record, text)
+        record = self._amended(change, connector, record, text) if record else connector.open(text)
         self._known(change, record)
         if record.ignored:
             raise Refused(
@@ -271,16 +330,48 @@ class Work:
                 title = f"opened change {record.number}"
                 tell(plan, "open_change", actor=None, title=title, note=str(self.connection))
 
+    def _amended(
+        self, change: Change, connector: Connector, record: Record, text: ChangeText
+    ) -> Record:
+        """Write a change anew that is there in part; one that was deleted there is opened anew."""
+        try:
+            return connector.amend(record, text)
+        except Refused as error:
+            if not _is_gone(connector, record, error) or not may_open_anew(change.plan):
+                raise
+        title, where = f"change {record.number} was deleted there", str(self.connection)
+        with transaction.atomic():
+            tell(lock_plan(change.plan), "change_deleted", actor=None, title=title, note=where)
+        return connector.open(text)
+
+    def _cancel_double(self, change: Change, connector: Connector, record: Record) -> None:
+        """Cancel what was made again because the first answer came too late to count."""
+        title, note = f"change {record.number} was opened twice", "The second one is cancelled."
+        try:
+            connector.end(record, Ending.CANCELLED, "Weir has opened this change twice.")
+        except Refused as error:
+            note = f"Cancel it there: {error}"
+        if not change.plan.events.filter(command="change_doubled", title=title).exists():
+            with transaction.atomic():
+                plan = lock_plan(change.plan)
+                tell(plan, "change_doubled", actor=None, title=title, note=note)
+
     def _known(self, change: Change, record: Record) -> None:
         """Store at once how the other side calls the change, whatever comes after."""
-        change.record_id, change.number, change.link = record.id, record.number, record.link
-        change.save(update_fields=["record_id", "number", "link", "updated_at"])
+        longest = Change._meta.get_field("record_id").max_length or 0
+        if storable(record.id, longest) != record.id:
+            raise Refused(f"The answer holds an id that is longer than {longest} characters.")
+        columns = fitting(Change, record_id=record.id, number=record.number, link=record.link)
+        for name, value in columns.items():
+            setattr(change, name, value)
+        with transaction.atomic():
+            change.save(update_fields=[*columns, "updated_at"])
 
-    def _closed(self, change: Change, message: Message) -> None:
+    def _closed(self, change: Change, message: Message, problem: str) -> None:
         with transaction.atomic():
             lock_plan(change.plan)
             row = Change.objects.select_for_update().get(pk=change.pk)
-            self._mark_sent(message)
+            self._mark_sent(message, problem)
             advance(row, ChangeCommand.CLOSE, closed_at=timezone.now())
 
     def _dropped(self, change: Change, message: Message) -> None:
@@ -299,15 +390,23 @@ class Work:
 
     def _mark_sent(self, message: Message, problem: str = "") -> None:
         """Note a message as sent, in a transaction; also that the other side answers."""
-        held = Connection.objects.select_for_update().filter(
+        held = Connection.objects.select_for_update(no_key=True).filter(
             pk=self.connection.pk, claimed_by=self.token
         )
         if not held.exists():
             raise ClaimLost
-        held.update(failures=0, problem="", retry_at=None, answered_at=timezone.now())
+        self._answers()
         Message.objects.filter(pk=message.pk, sent_at=None).update(
-            sent_at=timezone.now(), problem=problem
+            sent_at=timezone.now(), settles_at=None, problem=storable(problem)
         )
+
+    def _check_held(self) -> None:
+        """Lock the connection, in a transaction, so that nobody edits it. Raises ClaimLost."""
+        held = Connection.objects.select_for_update(no_key=True).filter(
+            pk=self.connection.pk, claimed_by=self.token, version=self.connection.version
+        )
+        if not held.exists():
+            raise ClaimLost
 
     def _in_vain(self, change: Change, message: Message, error: Refused) -> bool:
         """Return whether a refused message is not needed: people there have ended the change, or
@@ -321,15 +420,10 @@ class Work:
         try:
             over = self._connector(change).status(record).over
         except Refused as refused:
-            over = refused.status in (404, 410)
+            over = refused.status in GONE
         if over:
             self._sent(message, f"Not written, for the change is over. {error}")
         return over
-
-    def _postpone(self, message: Message, problem: str) -> None:
-        row = Message.objects.get(pk=message.pk)
-        row.problem, row.next_at = problem, timezone.now() + pause_after(row.attempts)
-        row.save(update_fields=["problem", "next_at", "updated_at"])
 
     def _unreachable(self, error: Unreachable) -> None:
         """Leave the other side alone for a while, whatever waits."""
@@ -338,20 +432,50 @@ class Work:
         if error.retry_after_s is not None:
             pause = max(pause, timedelta(seconds=error.retry_after_s))
         Connection.objects.filter(pk=self.connection.pk, claimed_by=self.token).update(
-            failures=failures, problem=str(error), retry_at=timezone.now() + pause
+            failures=failures, problem=storable(str(error)), retry_at=timezone.now() + pause
         )
 
     def _look(self, change: Change) -> None:
-        record = change.record
-        if record is None or time.monotonic() > self.until:
-            return
+        """Read how a change stands; one that cannot be read is put off, and the others go on."""
         try:
-            status = self._connector(change).status(record)
+            self._read(change)
+        except (ClaimLost, OperationalError, InterfaceError):
+            raise
+        except Unreachable as error:
+            # If it fails at this one alone, the others have their turn first.
+            look_put_off(change, EVERY, storable(str(error)))
+            raise
+        except Exception as error:
+            problem = storable(self._problem(change, error))
+            look_put_off(change, pause_after(change.look_failures + 1), problem)
+            self._judge(change, error)
+            return
+        self.failing.clear()
+        self._answers()
+
+    def _read(self, change: Change) -> None:
+        record = change.record
+        assert record is not None
+        connector = self._connector(change)
+        try:
+            status = connector.status(record)
         except Refused as error:
-            if error.status not in (404, 410):
-                raise Unreachable(f"{change} cannot be read. {error}") from error
-            # Somebody deleted it there.
-            status = Status(state="not found", approval=Approval.WAITING, over=True)
-        status_store(change, status)
-        held = Connection.objects.filter(pk=self.connection.pk, claimed_by=self.token)
-        held.update(failures=0, problem="", retry_at=None, answered_at=timezone.now())
+            if _is_gone(connector, record, error) and change_deleted(change, self._check_held):
+                return
+            raise
+        if self.last is None:
+            # These settings read nothing; they may be edited.
+            look_put_off(change, timedelta(seconds=LONGEST_PAUSE_S))
+            return
+        status_store(change, status, self._check_held)
+
+
+def _is_due(message: Message) -> bool:
+    now = timezone.now()
+    return message.next_at <= now and (message.settles_at is None or message.settles_at <= now)
+
+
+def _is_gone(connector: Connector, record: Record, error: Refused) -> bool:
+    """Return whether an answer means that the change was deleted there, not that an address is
+    wrong."""
+    return error.status in GONE and connector.find(record.key) is None

@@ -5,7 +5,9 @@ name. An edit may add to the model and remove from it: the next plan carries tha
 rename what is in force, nor delete a broker beside which an agent runs.
 """
 
+from django.apps import apps
 from django.db.models import Q
+from django.utils.module_loading import import_string
 
 from apps.common.errors import Conflict
 from apps.common.formatting import counted
@@ -98,7 +100,9 @@ def refuse_system_rename(system: System, name: str) -> None:
 
 
 def refuse_system_delete(system: System) -> None:
-    """Raise Conflict where agents, an execution or a plan still depend on the system."""
+    """Raise Conflict where agents, an execution or a plan still depend on the system, or what an
+    app above says: its `AppConfig` names a function as `checks_deleting_systems`, which takes the
+    system and returns a sentence."""
     count = system.agents.filter(revoked_at=None).count()
     if count:
         raise Conflict(
@@ -114,6 +118,11 @@ def refuse_system_delete(system: System) -> None:
             "plans_under_way",
             f"{plan} of {system} is {plan.state.replace('_', ' ')}. Discard it first.",
         )
+    for config in apps.get_app_configs():
+        path = getattr(config, "checks_deleting_systems", "")
+        sentence: str = import_string(path)(system) if path else ""
+        if sentence:
+            raise Conflict("still_in_use", sentence)
 
 
 def _agents(count: int) -> str:

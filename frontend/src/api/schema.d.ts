@@ -6150,7 +6150,7 @@ export interface components {
         };
         /**
          * @description - `waiting`: People there have not decided, or it has not been read.
-         *     - `approved`: People there have approved it, and it may be carried out.
+         *     - `approved`: People there have approved it, or need not, and it may be carried out.
          *     - `refused`: People there have rejected or cancelled it.
          * @enum {string}
          */
@@ -6449,7 +6449,7 @@ export interface components {
             product: components["schemas"]["ConnectionProductEnum"];
             /** @description false: nothing is sent, and no plan waits for its change. */
             enabled?: boolean;
-            /** @description As /connection-products lists them; replaced as a whole. */
+            /** @description As /connection-products lists them; replaced as a whole. While changes are not closed, `address` stays at the same server: scheme, host and port. */
             settings: {
                 [key: string]: unknown;
             };
@@ -6477,6 +6477,8 @@ export interface components {
             readonly answered_at: string | null;
             /** @description Messages that wait to be sent; see /waiting-messages. */
             readonly waiting: number;
+            /** @description Changes that cannot be read, at most 20; the others go on. */
+            readonly troubled: components["schemas"]["TroubledChange"][];
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -6513,7 +6515,7 @@ export interface components {
             product: components["schemas"]["ConnectionProductEnum"];
             /** @description false: nothing is sent, and no plan waits for its change. */
             enabled?: boolean;
-            /** @description As /connection-products lists them; replaced as a whole. */
+            /** @description As /connection-products lists them; replaced as a whole. While changes are not closed, `address` stays at the same server: scheme, host and port. */
             settings: {
                 [key: string]: unknown;
             };
@@ -7160,8 +7162,18 @@ export interface components {
             change?: string | null;
             /** @description Its number there. */
             change_name?: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The last time.
+             */
             at: string;
+            /**
+             * Format: date-time
+             * @description The first time.
+             */
+            first_at: string;
+            /** @description Requests that read, one after the other, and were answered alike. */
+            times: number;
             method: string;
             address: string;
             /** @description null: there was no answer. */
@@ -9481,6 +9493,8 @@ export interface components {
             /** @description As people there see it; empty: not read yet. */
             state_there: string;
             approval: components["schemas"]["ChangeApprovalEnum"];
+            /** @description false: nobody waits for an approval there. */
+            is_approval_needed: boolean;
             /** @description Somebody closed or cancelled it there. */
             is_over_there: boolean;
             /**
@@ -9498,6 +9512,8 @@ export interface components {
              * @description When its state was read last; null: not yet.
              */
             looked_at: string | null;
+            /** @description Why it cannot be read; empty: it can. */
+            problem: string;
             /** @description How it ends; empty: it goes on. */
             ending: components["schemas"]["ChangeEndingEnum"] | components["schemas"]["BlankEnum"];
             /** Format: date-time */
@@ -10553,7 +10569,7 @@ export interface components {
             product?: components["schemas"]["ConnectionProductEnum"];
             /** @description false: nothing is sent, and no plan waits for its change. */
             enabled?: boolean;
-            /** @description As /connection-products lists them; replaced as a whole. */
+            /** @description As /connection-products lists them; replaced as a whole. While changes are not closed, `address` stays at the same server: scheme, host and port. */
             settings?: {
                 [key: string]: unknown;
             };
@@ -14166,6 +14182,38 @@ export interface components {
              * @description Least time between two firings.
              */
             cooldown_s?: number;
+        };
+        /** @description A change that cannot be read, and why. */
+        TroubledChange: {
+            /** Format: uuid */
+            id: string;
+            /** @description Its number there. */
+            number: string;
+            /** Format: uuid */
+            plan: string;
+            plan_name: string;
+            problem: string;
+            /**
+             * Format: date-time
+             * @description When it is tried again.
+             */
+            next_look_at: string | null;
+        };
+        /** @description A change that cannot be read, and why. */
+        TroubledChangeRequest: {
+            /** Format: uuid */
+            id: string;
+            /** @description Its number there. */
+            number: string;
+            /** Format: uuid */
+            plan: string;
+            plan_name: string;
+            problem: string;
+            /**
+             * Format: date-time
+             * @description When it is tried again.
+             */
+            next_look_at: string | null;
         };
         /** @description What taking an acceptance back would change. */
         Undo: {

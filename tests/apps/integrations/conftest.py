@@ -100,5 +100,6 @@ def tick(connection: Connection) -> int:
 def due(connection: Connection) -> None:
     """All pauses are over, and what was read of changes is old."""
     Connection.objects.filter(pk=connection.pk).update(retry_at=None, problem="")
-    Message.objects.filter(sent_at=None).update(next_at=timezone.now())
-    Change.objects.update(looked_at=timezone.now() - timedelta(seconds=60))
+    Message.objects.filter(sent_at=None).update(next_at=timezone.now(), settles_at=None)
+    Change.objects.update(next_look_at=None)
+    Change.objects.exclude(looked_at=None).update(looked_at=timezone.now() - timedelta(seconds=60))

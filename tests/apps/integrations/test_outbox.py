@@ -19,7 +19,13 @@ from apps.accounts.models import User
 from apps.integrations.models import Change, Connection, Exchange, Message
 from apps.integrations.models import MessageKind as Kind
 from apps.integrations.selectors.gate import change_check
-from apps.integrations.services import changes_follow, connection_work, http_session, work
+from apps.integrations.services import (
+    changes_follow,
+    connection_work,
+    exchanges,
+    http_session,
+    work,
+)
 from apps.integrations.services.follow import work_hand_out
 from apps.plans.models import Plan
 from apps.plans.services import plan_withdraw
@@ -253,18 +259,6 @@ def test_change_closed_there_gets_no_more_comments_and_holds_nothing_up(
     assert check.detail == "Change CHG0030052 was not approved (state Canceled)."
 
 
-def test_deleted_change_is_over(
-    connection: Connection, servicenow: FakeServiceNow, opened: Change, plan: Plan
-) -> None:
-    servicenow.rows.clear()
-    tick(connection)
-    opened.refresh_from_db()
-    assert (opened.over_there, opened.state_there) == (True, "not found")
-    check = change_check(plan, timezone.now())
-    assert check is not None
-    assert "was ended there (state not found)" in check.detail
-
-
 def test_plan_taken_back_while_the_first_answer_is_lost(
     connection: Connection, servicenow: FakeServiceNow, plan: Plan
 ) -> None:
@@ -344,11 +338,14 @@ def test_secrets_are_in_no_exchange_and_no_log(
 def test_only_the_last_exchanges_are_kept(
     connection: Connection, opened: Change, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(work, "EXCHANGES_KEPT", 5)
-    for _ in range(4):
+    monkeypatch.setattr(exchanges, "EXCHANGES_KEPT", 5)
+    for turn in range(7):
+        comment(opened, f"comment {turn}")
         tick(connection)
-    assert Exchange.objects.count() == 5
-    assert Exchange.objects.first().pk == max(Exchange.objects.values_list("pk", flat=True))  # type: ignore[union-attr]
+    written = Exchange.objects.exclude(method="GET")
+    assert written.count() == 5
+    assert "comment 6" in written.latest("id").request
+    assert Exchange.objects.filter(method="GET").count() <= 5
 
 
 def _database() -> str:

@@ -48,6 +48,7 @@ export default function ConnectionPage() {
   );
 }
 
+type Troubled = Connection["troubled"][number];
 type Outcome = { works: boolean; detail: string; at: string };
 
 function ConnectionView({ row }: { row: Connection }) {
@@ -141,6 +142,7 @@ function ConnectionView({ row }: { row: Connection }) {
         ) : null}
         <div className="cols c-plan">
           <div className="stack">
+            {row.troubled.length > 0 ? <TroubledPanel row={row} /> : null}
             <WaitingPanel row={row} />
             <ExchangesPanel connection={row.id} />
           </div>
@@ -227,6 +229,44 @@ function SettingsPanel({ row, order }: { row: Connection; order: readonly string
           </dd>
         </div>
       </dl>
+    </Panel>
+  );
+}
+
+/** Changes that cannot be read; the others go on. */
+function TroubledPanel({ row }: { row: Connection }) {
+  const columns: Column<Troubled>[] = [
+    { key: "change", title: "Change", cell: (change) => change.number },
+    {
+      key: "plan",
+      title: "Plan",
+      cell: (change) => (
+        <Link className="link" to={to.plan(change.plan)}>
+          {change.plan_name}
+        </Link>
+      ),
+    },
+    {
+      key: "next",
+      title: "Next, UTC",
+      number: true,
+      cell: (change) =>
+        change.next_look_at ? (
+          <span title={exactTime(change.next_look_at)}>{clockText(change.next_look_at)}</span>
+        ) : (
+          <span className="faint">at once</span>
+        ),
+    },
+  ];
+  return (
+    <Panel title="Cannot be read" sub={fixed(row.troubled.length)} flush>
+      <DataTable
+        label="Cannot be read"
+        columns={columns}
+        rows={row.troubled}
+        rowKey={(change) => change.id}
+        under={(change) => <span className="muted">{change.problem}</span>}
+      />
     </Panel>
   );
 }

@@ -64,7 +64,17 @@ export function ExchangesPanel({ connection }: { connection: string }) {
       key: "at",
       title: "At",
       unit: "UTC",
-      cell: (exchange) => <span title={exactTime(exchange.at)}>{clockText(exchange.at)}</span>,
+      cell: (exchange) => (
+        <span title={exactTime(exchange.at)}>
+          {clockText(exchange.at)}
+          {exchange.times > 1 ? (
+            <span className="faint" title={`First at ${exactTime(exchange.first_at)}`}>
+              {" "}
+              {fixed(exchange.times)} times
+            </span>
+          ) : null}
+        </span>
+      ),
     },
     {
       key: "request",

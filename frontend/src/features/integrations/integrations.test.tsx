@@ -27,6 +27,7 @@ const connection = (change: Partial<Connection> = {}): Connection => ({
   retry_at: null,
   answered_at: TIME,
   waiting: 0,
+  troubled: [],
   version: 3,
   created_at: TIME,
   updated_at: TIME,
@@ -65,6 +66,8 @@ const exchange = (change: Partial<Exchange> = {}): Exchange => ({
   change: "c1111111-1111-4111-8111-111111111111",
   change_name: "CHG0030052",
   at: TIME,
+  first_at: TIME,
+  times: 1,
   method: "POST",
   address: "/api/sn_chg_rest/change/normal",
   answer_status: 201,
@@ -264,4 +267,24 @@ describe("one connection", () => {
       expect(screen.queryByRole("button", { name })).toBeNull();
     }
   });
+});
+
+it("shows which changes cannot be read, and how often something was read alike", async () => {
+  const row = {
+    id: "c1111111-1111-4111-8111-111111111111",
+    number: "CHG0030052",
+    plan: "d1111111-1111-4111-8111-111111111111",
+    plan_name: "P-7",
+    problem: "The server refuses this with 403.",
+    next_look_at: null,
+  };
+  serve({
+    ...answers(connection({ troubled: [row] })),
+    "GET /api/v1/exchanges": ok(page([exchange({ times: 12 })])),
+  });
+  open();
+  const table = await screen.findByRole("table", { name: "Cannot be read" });
+  expect(within(table).getByRole("link", { name: "P-7" })).toBeInTheDocument();
+  expect(within(table).getByText(row.problem)).toBeInTheDocument();
+  expect(await screen.findByText(/12 times/)).toBeInTheDocument();
 });

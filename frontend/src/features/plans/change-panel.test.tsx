@@ -22,10 +22,12 @@ const change = (part: Partial<Change> = {}): Change => ({
   link: "https://example.invalid/CHG0030052",
   state_there: "Assess",
   approval: "waiting",
+  is_approval_needed: true,
   is_over_there: false,
   starts_at: null,
   ends_at: null,
   looked_at: TIME,
+  problem: "",
   ending: "",
   created_at: TIME,
   opened_at: TIME,
@@ -65,11 +67,26 @@ it.each([
   [{ state: "opening", number: "", link: "" }, "Being opened"],
   [{ approval: "approved" }, "Approved there"],
   [{ approval: "refused" }, "Refused there"],
+  [{ is_approval_needed: false }, "Open there"],
+  [{ is_over_there: true }, "Ended there"],
+  [{ is_over_there: true, approval: "approved" }, "Ended there"],
   [{ state: "ending", ending: "failed" }, "Being closed"],
   [{ state: "closed", ending: "cancelled" }, "cancelled"],
 ] as const)("shows where a change stands: %o", async (part, word) => {
   show({ change: change(part) });
   expect(await screen.findByText(word)).toBeInTheDocument();
+});
+
+it("says why a change cannot be read, once", async () => {
+  const problem = "The server refuses this with 403.";
+  show({ change: change({ problem }), allows: false, because: `It is not approved. ${problem}` });
+  expect(await screen.findByText(/It is not approved/)).toBeInTheDocument();
+  expect(screen.getAllByText(/403/)).toHaveLength(1);
+});
+
+it("says why a change cannot be read that nothing waits for yet", async () => {
+  show({ change: change({ problem: "The server refuses this with 403." }) });
+  expect(await screen.findByText(/It cannot be read\. The server refuses/)).toBeInTheDocument();
 });
 
 it("says of a draft that its change comes with the review", async () => {

@@ -42,7 +42,7 @@ function ChangeState({ change }: { change: Change }) {
       </Badge>
     );
   }
-  if (change.approval === "approved") {
+  if (change.approval === "approved" && !change.is_over_there) {
     return (
       <Badge tone="good" icon="check">
         Approved there
@@ -53,6 +53,20 @@ function ChangeState({ change }: { change: Change }) {
     return (
       <Badge tone="bad" icon="x">
         Refused there
+      </Badge>
+    );
+  }
+  if (change.is_over_there) {
+    return (
+      <Badge tone="bad" icon="x">
+        Ended there
+      </Badge>
+    );
+  }
+  if (!change.is_approval_needed) {
+    return (
+      <Badge tone="idle" icon="solved">
+        Open there
       </Badge>
     );
   }
@@ -128,6 +142,9 @@ export function ChangePanel({ plan }: { plan: PlanDetail }) {
               </dl>
             )}
             {because !== "" ? <Note tone="warn">{because}</Note> : null}
+            {change && change.problem !== "" && !because.includes(change.problem) ? (
+              <Note tone="warn">It cannot be read. {change.problem}</Note>
+            ) : null}
             {waiting.length > 0 ? (
               <p className="muted">
                 {countText(waiting.length, "message waits", "messages wait")} to be sent.{" "}

@@ -1,0 +1,119 @@
+"""Reach the other side of a connection, and keep what was exchanged with it.
+
+What other servers answer is cut to what a column takes here, and nowhere else.
+"""
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+
+from apps.integrations.connectors import product
+from apps.integrations.domain.contract import Connector, Sent, Unreachable
+from apps.integrations.domain.credentials import credential
+from apps.integrations.models import EXCHANGES_KEPT, READ, Change, Connection, Exchange
+from apps.integrations.services.http_session import HttpSession
+from weir.errors import InvalidProblem, UnknownMethod
+from weir.plugins import from_dict
+
+UNANSWERED = (None, 502, 504)
+"""What comes back where a server may still be carrying a request out: nothing, or a gateway's
+word that nothing came."""
+
+SAME_WITHIN = timedelta(hours=1)
+"""Requests that read and are answered alike become one row, if not longer ago than this."""
+
+
+def storable(text: str, longest: int | None = None) -> str:
+    """Return a text of another server as a column of this length takes it."""
+    clean = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+    return clean if longest is None else clean[:longest]
+
+
+def fitting(model: type[models.Model], **columns: Any) -> dict[str, Any]:
+    """Return values of these columns, texts cut to their lengths."""
+    return {
+        name: storable(value, model._meta.get_field(name).max_length)  # type: ignore[union-attr]
+        if isinstance(value, str)
+        else value
+        for name, value in columns.items()
+    }
+
+
+def was_lost(sent: Sent | None) -> bool:
+    """Return whether a request that writes has no answer, so that it may still be carried out."""
+    return sent is not None and sent.method != READ and sent.status in UNANSWERED
+
+
+def exchange_keep(connection: Connection, change: Change | None, sent: Sent) -> None:
+    """Keep an exchange, and of all only the last ones; reads push no writes out."""
+    columns = fitting(
+        Exchange,
+        method=sent.method,
+        address=sent.address,
+        status=sent.status,
+        request=sent.request,
+        response=sent.response,
+        failure=sent.failure,
+    )
+    rows = Exchange.objects.filter(connection=connection)
+    if sent.method == READ and _is_repeated(rows, change, sent, columns):
+        return
+    Exchange.objects.create(
+        connection=connection,
+        change=change,
+        at=sent.at,
+        first_at=sent.at,
+        seconds=sent.seconds,
+        **columns,
+    )
+    alike = rows.filter(method=READ) if sent.method == READ else rows.exclude(method=READ)
+    surplus = alike.order_by("-id").values_list("pk", flat=True)[EXCHANGES_KEPT:]
+    rows.filter(pk__in=list(surplus)).delete()
+
+
+def _is_repeated(
+    rows: models.QuerySet[Exchange], change: Change | None, sent: Sent, columns: dict[str, Any]
+) -> bool:
+    """Count a read that says what the last one of the same address said; False: it says news."""
+    last = rows.filter(change=change, method=READ, address=columns["address"]).first()
+    if last is None or sent.at - last.at > SAME_WITHIN:
+        return False
+    if any(getattr(last, name) != value for name, value in columns.items()):
+        return False
+    last.at, last.seconds, last.times = sent.at, sent.seconds, last.times + 1
+    last.save(update_fields=["at", "seconds", "times"])
+    return True
+
+
+def connector_of(
+    connection: Connection,
+    *,
+    keep: Callable[[Sent], None] | None = None,
+    before: Callable[[], None] = lambda: None,
+) -> Connector:
+    """Return the product at the other side. Raises Unreachable where settings forbid to ask."""
+    try:
+        kind = product(connection.product)
+        values = from_dict(kind.Settings, connection.settings)
+        secret = credential(
+            connection.credential,
+            prefix=settings.WEIR_CREDENTIAL_PREFIX,
+            folder=settings.WEIR_CREDENTIALS_DIR,
+            environ=os.environ,
+        )
+    except InvalidProblem as error:
+        raise Unreachable(error.message, not_sent=True) from None
+    except UnknownMethod as error:
+        raise Unreachable(f"{error}.", not_sent=True) from None
+    session = HttpSession(
+        settings=values,
+        credential=secret,
+        keep=keep or partial(exchange_keep, connection, None),
+        before=before,
+    )
+    return kind.connect(values, session)
