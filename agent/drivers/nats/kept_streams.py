@@ -114,6 +114,12 @@ class KeptStreams:
         if self._appending.loaded.is_set():
             self._take_goals()
 
+    def may_hold(self, flow: str) -> bool:
+        """Return whether messages of a flow have to be appended here, too. Where nothing reliable
+        was ever mapped, that is no flow once it is known that there are no records."""
+        loaded = self._appending.loaded.is_set()
+        return self._is_started and (flow in self._flows or not loaded)
+
     async def append(self, flow: str, messages: Sequence[Message], subject: SubjectOf) -> None:
         """Append messages of a flow to its stream; see `KeptAppending.append`."""
         await self._appending.append(flow, messages, subject)
@@ -278,7 +284,7 @@ class KeptStreams:
             await self._appending.end_writer(place)
         late = missing & used
         steps: list[tuple[str, Callable[[], Awaitable[None]]]] = []
-        if self._is_mapped:
+        if self._is_mapped and (self._wanted or used):
             keep_s = self._keep_s or DEFAULT_KEEP_S
             late |= {place for place in used if self._ensured.get(place) != keep_s}
             readers = streams.readers_config()
