@@ -27,7 +27,7 @@ from tests.agent.planes import Plane, client, listen, until
 from tests.agent.publishing import log_in
 from tests.nats_server import NatsServer
 from weir.coordination.wire import ClassSpec, Delivery, StreamPlace
-from weir_client import subjects
+from weir_client import reliable, subjects
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -48,8 +48,9 @@ async def of_kept_flows(site: Site) -> set[str]:
 
 
 async def test_nothing_is_made_until_a_reliable_flow_is_mapped_and_readers_wait_for_it(
-    broker: Broker,
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(reliable, "ASK_ALL_S", 0.5)
     site = await Site(broker).open()
     site.classes = {"gold": ClassSpec(flow=FLOWS[0])}
     await site.map({PASSING: STREAMS[0]})
