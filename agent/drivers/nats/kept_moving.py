@@ -64,6 +64,9 @@ class KeptMoving:
         self._running: dict[Way, asyncio.Task[None]] = {}
         self._taken: set[KeptFlow] = set()
         """Flows of those; a document that comes meanwhile may send them another way."""
+        self._ways: dict[Way, list[KeptFlow]] = {}
+        """What waits, as it was when `begin` was called last."""
+        self._begun: set[Way] = set()
         self._tried: dict[Way, float] = {}
         """Way that did not come to its end -> when it was tried last, on the loop's clock."""
         self._again: dict[Way, float] = {}
@@ -78,32 +81,50 @@ class KeptMoving:
         kept for so many seconds. Return after how many seconds to call this again at the latest."""
         if not self._appending.loaded.is_set():
             return None
-        now = asyncio.get_running_loop().time()
-        ways = _by_way(
+        self._ways = _by_way(
             flow
             for flow in self._flows.values()
             if flow.is_due and not flow.recorded.problem and flow not in self._taken
         )
+        self._begun = {way for way, flows in self._ways.items() if _has_begun(flows)}
         for known in (self._tried, self._again, self._problems):
-            for way in known.keys() - ways.keys() - self._running.keys():
+            for way in known.keys() - self._ways.keys() - self._running.keys():
                 known.pop(way)
-        waiting = sorted(ways.keys() - self._running.keys(), key=lambda w: self._tried.get(w, 0.0))
-        later = {way: at for way in waiting if (at := self._again.get(way, now)) > now}
+        self._start(connection, keep_s)
+        now = asyncio.get_running_loop().time()
+        later = [at for way, at in self._again.items() if way in self._ways and at > now]
+        return min(later) - now if later else None
+
+    def _start(self, connection: Connection, keep_s: int) -> None:
+        """Start what waits and has its streams for itself, who was tried longest ago first."""
+        now = asyncio.get_running_loop().time()
+        waiting = [way for way in self._ways if way not in self._running]
+        waiting.sort(key=lambda way: self._tried.get(way, 0.0))
         # What has begun keeps its streams, also while it waits to be tried again.
         reserved = {place for way in self._running for place in way}
-        ready = []
-        for way in sorted(waiting, key=lambda way: not _has_begun(ways[way])):
-            if _is_free(way, reserved) and (way not in later or _has_begun(ways[way])):
+        kept = []
+        for way in waiting:
+            if way in self._begun and _is_free(way, reserved):
                 reserved.update(way)
-                ready.append(way)
-        for way in sorted(ready, key=waiting.index):
-            if way not in later and len(self._running) < AT_ONCE:
-                self._tried[way] = now
-                flows = [flow for flow in ways[way] if flow.is_going] or ways[way]
-                self._taken.update(flows)
-                work = self._go(connection, way, flows, keep_s)
-                self._running[way] = self._tasks.start(work, "a hand-over between kept streams")
-        return min(later.values()) - now if later else None
+                kept.append(way)
+        for way in waiting:
+            if len(self._running) >= AT_ONCE:
+                break
+            if self._again.get(way, now) > now:
+                continue
+            if way not in kept:
+                if way in self._begun or not _is_free(way, reserved):
+                    continue
+                reserved.update(way)
+            self._tried[way] = now
+            flows = self._ways.pop(way)
+            going = [flow for flow in flows if flow.is_going]
+            if going and len(going) < len(flows):
+                self._ways[way] = [flow for flow in flows if flow not in going]
+            self._begun.discard(way)
+            self._taken.update(going or flows)
+            work = self._go(connection, way, going or flows, keep_s)
+            self._running[way] = self._tasks.start(work, "a hand-over between kept streams")
 
     def hurry(self) -> None:
         """Have what waits to be tried again be tried at once."""
@@ -111,6 +132,7 @@ class KeptMoving:
 
     async def end(self) -> None:
         """End what is under way, as a crash would; what has begun is recorded."""
+        self._ways.clear()
         await end(*self._running.values())
         self._running.clear()
         self._taken.clear()
@@ -195,7 +217,11 @@ class KeptMoving:
             self._again[way] = loop.time() + pause_s
         del self._running[way]
         self._taken.difference_update(flows)
-        self._changed()
+        if start >= len(flows) and self._appending.loaded.is_set():
+            self._start(connection, keep_s)
+        # Those that failed, or were sent on meanwhile, are not among what waits.
+        if not self._running or any(flow.is_due for flow in flows):
+            self._changed()
 
     async def _hand_over(
         self, connection: Connection, way: Way, flows: Sequence[KeptFlow], keep_s: int
