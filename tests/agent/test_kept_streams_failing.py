@@ -129,9 +129,11 @@ async def make_room(site: Site, name: str, most: int = -1) -> None:
     await jetstream.change_stream(connection, state, {"max_bytes": most, "discard": "new"})
 
 
+@pytest.mark.parametrize("at_once", [1, 8])
 async def test_a_hand_over_that_has_begun_holds_up_those_that_share_a_stream_alone(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
+    monkeypatch.setattr(kept_moving, "AT_ONCE", at_once)
     monkeypatch.setattr(kept_hand_over, "STORE_S", 0.3)
     full, other, good = STREAMS[2], STREAMS[1], STREAMS[3]
     stuck, sharing, apart = FLOWS[0], FLOWS[1], FLOWS[4]
