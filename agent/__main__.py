@@ -95,7 +95,6 @@ def _nats(options: config.Options, memory: Memory) -> Callable[[str], Driver]:
         memory=memory,
         tls=_verifying(options.broker_ca_file),
         multicast=options.multicast,
-        reliable_streams=options.reliable_streams,
     )
 
 

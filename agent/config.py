@@ -43,7 +43,6 @@ class Options:
     broker_ca_file: Path | None
     multicast: MulticastOptions | None
     """None: streams are sent by NATS alone."""
-    reliable_streams: bool
     """Whether reliable flows of the map are kept on streams."""
 
 
@@ -73,8 +72,6 @@ _HELP = {
     "multicast_interface": "IPv4 address of the interface to send them from (default: where the "
     "route goes)",
     "multicast_hops": "networks that a datagram may enter; 1: this one alone (default 1)",
-    "reliable_streams": "1: keep reliable flows of the map on streams, too, for subscribers that "
-    "are trusted; not yet for brokers that others depend on",
     "plain_http": "1: allow http:// to another machine, which sends the credential unencrypted",
 }
 
@@ -94,7 +91,7 @@ _FLEET_HELP = {
 }
 
 
-_SWITCHES = frozenset({"plain_http", "reliable_streams"})
+_SWITCHES = frozenset({"plain_http"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -193,7 +190,6 @@ def options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Op
         memory_limit_mib=given.whole("memory_limit_mib", str(DEFAULT_MIB), least=16),
         broker_ca_file=given.ca_file("broker_ca_file"),
         multicast=_multicast(given),
-        reliable_streams=given.get("reliable_streams") is not None,
     )
 
 

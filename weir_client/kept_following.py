@@ -11,11 +11,13 @@ move that came, and up to which number it has it there. Two rules keep the order
   read where the flow is.
 
 **Streams that wait for each other.** Each hand-over writes First, then Last, and at one broker no
-two of different ways overlap. A stream that waits is at First of a hand-over H, and what it waits
-for is Last of H, or of an earlier one, on another stream. If that one waits, too, then before that
-Last, at First of a hand-over H'. H' is not H, which writes no First on the stream that is left. It
-began before that Last was written, and they do not overlap: H' is earlier than H. So whoever waits
-is later than whom it waits for, and the earliest one waits for nobody.
+two that share a stream overlap, unless they go the same way. A stream that waits is at First of a
+hand-over H, and what it waits for is Last of a hand-over L on another stream: L is H, or an earlier
+one of the same flow, and ended no later than H. If that other stream waits, too, then before that
+Last, at First of a hand-over H'. H' goes to the stream that L leaves. They share it, and H' began
+before that Last was written, so H' had ended before L began, and before H ended. So whoever waits
+is of a hand-over that ended later than the one it waits for, and the first one waits for nobody.
+Hand-overs that share no stream may be written in any order: these are never H' and L.
 
 A Last that retention has removed never comes. The agent knows the course of each flow, so
 `compare` goes on from the next stay that is left, once the stream was read to where Last was. Where

@@ -18,6 +18,7 @@ from tests.agent.brokers import Broker
 from tests.agent.planes import Plane, until
 from tests.agent.publishing import log_in
 from weir.coordination.wire import (
+    ClassSpec,
     Delivery,
     Document,
     FlowSpec,
@@ -42,12 +43,11 @@ class Site:
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.places: dict[str, StreamPlace] = {}
+        self.classes: dict[str, ClassSpec] = {}
         self.number = 0
 
     async def open(self) -> Site:
-        self.plane = await Plane(
-            "a", self.broker, secrets=self.broker.secrets, reliable_streams=True
-        ).open()
+        self.plane = await Plane("a", self.broker, secrets=self.broker.secrets).open()
         self.enforcer = Enforcer(driver=self.plane.driver, router=self.plane.router, busy=frozenset)
         return self
 
@@ -73,6 +73,7 @@ class Site:
             version=f"v{self.number}",
             number=self.number,
             flows={**flows, PASSING: FlowSpec(ingress=True)},
+            classes=self.classes,
             places=self.places,
         )
         assert await self.enforcer.apply(document, current=lambda: True)

@@ -51,7 +51,6 @@ class Plane:
         secrets: BrokerSecrets | None = None,
         driver: type[TimedDriver] = TimedDriver,
         multicast: MulticastOptions | None = None,
-        reliable_streams: bool = False,
     ) -> None:
         """`tables`: what was saved; None: an agent that has lost its memory."""
         self.name = name
@@ -61,7 +60,6 @@ class Plane:
             broker=name,
             secrets=secrets,
             multicast=multicast,
-            reliable_streams=reliable_streams,
         )
         self.saved = tables
         self.router = Router(self.driver, tables=tables, save=self.save, broker=name)

@@ -295,9 +295,11 @@ async def test_an_internal_error_ends_the_life_of_the_agent(
     async def failing(*_: Any) -> None:
         raise ZeroDivisionError("one over none")
 
-    monkeypatch.setattr(site.plane.driver._kept, "_hand_over", failing)
+    monkeypatch.setattr(site.plane.driver._kept._moving, "_hand_over", failing)
     await site.move(FLOWS[0], to=STREAMS[1])
-    with pytest.raises(Died, match="kept streams died: ZeroDivisionError: one over none"):
+    with pytest.raises(
+        Died, match="a hand-over between kept streams died: ZeroDivisionError: one over none"
+    ):
         await asyncio.wait_for(fenced, 20)
 
 

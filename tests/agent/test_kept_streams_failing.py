@@ -15,7 +15,8 @@ import pytest
 import pytest_asyncio
 
 from agent.drivers.base import Retryable
-from agent.drivers.nats import jetstream, kept_hand_over, kept_streams, names
+from agent.drivers.nats import course_records, jetstream, kept_hand_over, kept_moving, names
+from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.server_config import BrokerSecrets
 from tests.agent.brokers import Broker
 from tests.agent.kept_site import (
@@ -90,6 +91,8 @@ async def test_flows_whose_next_stream_cannot_be_made_go_on_where_they_are(site:
         await received(desk, flow, 2)
     entry = site.hand_overs()[FLOWS[0]]
     assert (entry.phase, entry.target, entry.took_s) == (HandOverPhase.PREPARING, bad, None)
+    while not all(FLOWS[3] in problem for problem in await problems(site)):
+        await asyncio.sleep(0.02)
     (problem,) = await problems(site)
     assert all(word in problem for word in (FLOWS[0], FLOWS[3], "overlap"))
     assert FLOWS[1] not in problem
@@ -108,16 +111,141 @@ async def test_flows_whose_next_stream_cannot_be_made_go_on_where_they_are(site:
     await desk.close()
 
 
-async def test_a_hand_over_that_has_begun_is_completed_first_and_holds_up_its_flows_alone(
+async def make_full(site: Site, at: StreamPlace) -> str:
+    """Have the stream of a place that takes nothing; return its name."""
+    name = f"WEIR_ON_{at.group}_{at.stream}"
+    subject = f"weir.kept.{at.group}.{at.stream}.*.*"
+    await jetstream.ensure_stream(
+        await connection_of(site),
+        {"name": name, "subjects": [subject], "max_bytes": 1, "discard": "new"},
+    )
+    return name
+
+
+async def make_room(site: Site, name: str, most: int = -1) -> None:
+    connection = await connection_of(site)
+    state = await jetstream.stream_state(connection, name)
+    assert state is not None
+    await jetstream.change_stream(connection, state, {"max_bytes": most, "discard": "new"})
+
+
+@pytest.mark.parametrize("at_once", [1, 8])
+async def test_a_hand_over_that_has_begun_holds_up_those_that_share_a_stream_alone(
+    site: Site, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(kept_moving, "AT_ONCE", at_once)
+    monkeypatch.setattr(kept_hand_over, "STORE_S", 0.3)
+    full, other, good = STREAMS[2], STREAMS[1], STREAMS[3]
+    stuck, sharing, apart = FLOWS[0], FLOWS[1], FLOWS[4]
+    await site.move(apart, to=other)
+    await site.settle()
+    name = await make_full(site, full)
+    desk = await Desk(site.broker, "desk", stuck, sharing, apart).open()
+    sender = Sender(await log_in(site.broker, "p"))
+    await site.move(stuck, to=full)
+    while (await record_of(site, stuck)).state.going is None:
+        await asyncio.sleep(0.02)
+    # Again in lives of the agent that find the one that is stuck.
+    turns = (good, other, good)
+    for turn, to in enumerate(turns):
+        await site.move(sharing, apart, to=to)
+        place = Place(to.group, to.stream)
+        while (await record_of(site, apart)).state.place != place:
+            await asyncio.sleep(0.02)
+        await sender.send(turn, stuck, sharing, apart)
+        await received(desk, apart, turn + 1)
+        await received(desk, sharing, turn + 1)
+        assert (await record_of(site, stuck)).state.going is not None
+        assert (await record_of(site, sharing)).state.place == Place(0, 0), "it shares a stream"
+        await site.kill()
+        await site.open()
+        await site.map(site.places)
+    assert not desk.numbers[stuck]
+    # It does not come to the stream that the other one leaves.
+    await site.move(apart, to=STREAMS[0])
+    await asyncio.sleep(0.6)
+    assert (await record_of(site, apart)).state.place == Place(good.group, good.stream)
+    await make_room(site, name)
+    await site.settle()
+    for flow in (stuck, sharing, apart):
+        await received(desk, flow, len(turns))
+    assert not await problems(site)
+    assert not desk.lost
+    await sender.close()
+    await desk.close()
+
+
+async def test_a_flow_goes_one_way_at_a_time_whatever_documents_come_meanwhile(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow, (_, here, there, *_) = FLOWS[0], STREAMS
+    await site.map({name: at for name, at in site.places.items() if name != flow})
+    await until(lambda: flow not in site.hand_overs(), "it leaves")
+    may_write, write = asyncio.Event(), course_records.write
+    writes, loads = [], []
+
+    async def write_later(connection: Connection, changes: Any) -> None:
+        writes.append(len(changes))
+        await may_write.wait()
+        await write(connection, changes)
+
+    monkeypatch.setattr(course_records, "write", write_later)
+    monkeypatch.setattr(course_records, "read_all", loads.append)
+    # From no stream to two different ones: these ways share no stream.
+    await site.map({**site.places, flow: here})
+    await until(lambda: len(writes) == 1, "it is about to begin")
+    await site.map({**site.places, flow: there})
+    await asyncio.sleep(0.3)
+    assert writes == [1]
+    may_write.set()
+    await site.settle()
+    assert await contents(site, here, flow) == [Kind.FIRST, Kind.LAST]
+    assert await contents(site, there, flow) == [Kind.FIRST]
+    assert not loads, "records are in doubt"
+    assert not await problems(site)
+
+
+async def test_flows_keep_their_order_while_streams_fill_up_and_hand_overs_overlap(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_hand_over, "STORE_S", 0.2)
+    monkeypatch.setattr(kept_moving, "DRAIN_S", 0.2)
+    pick = random.Random(5)
+    places = [StreamPlace(group=2, stream=number) for number in range(6)]
+    await site.map({**site.places, **dict(zip(FLOWS, places, strict=True))})
+    await site.settle()
+    desks = [
+        await Desk(site.broker, f"desk-{n}", *FLOWS[n : n + 4], start=KEPT).open() for n in range(3)
+    ]
+    publisher = Publisher(await log_in(site.broker, "p"))
+    moving = site.plane.driver._kept._moving
+    at_once = 0
+    for _ in effort(range(15), range(150)):
+        name = f"WEIR_ON_2_{pick.randrange(6)}"
+        await make_room(site, name, 1)
+        for _ in range(3):
+            await site.move(*pick.sample(FLOWS, pick.randrange(1, 3)), to=pick.choice(places))
+            for _ in range(10):
+                at_once = max(at_once, len(moving._running))
+                await asyncio.sleep(pick.uniform(0, 0.02))
+        await make_room(site, name)
+    await site.settle()
+    await publisher.stop()
+    assert at_once > 1
+    for desk in desks:
+        for flow in desk.flows:
+            await received(desk, flow, publisher.sent[flow])
+        assert not desk.lost
+        await desk.close()
+    assert not await problems(site)
+
+
+async def test_a_hand_over_that_has_begun_is_completed_before_a_newer_document_is_obeyed(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kept_hand_over, "STORE_S", 0.3)
     full, good = STREAMS[2], STREAMS[3]
-    connection = await connection_of(site)
-    name, subject = "WEIR_ON_1_10", "weir.kept.1.10.*.*"
-    await jetstream.ensure_stream(
-        connection, {"name": name, "subjects": [subject], "max_bytes": 1, "discard": "new"}
-    )
+    name = await make_full(site, full)
     desk = await Desk(site.broker, "desk", *FLOWS[:3]).open()
     sender = Sender(await log_in(site.broker, "p"))
     await site.move(FLOWS[0], to=full)
@@ -134,9 +262,7 @@ async def test_a_hand_over_that_has_begun_is_completed_first_and_holds_up_its_fl
     # A newer document does not take back what is begun, and is obeyed afterwards.
     await site.move(FLOWS[0], to=STREAMS[1])
     assert site.hand_overs()[FLOWS[0]].next == STREAMS[1]
-    state = await jetstream.stream_state(connection, name)
-    assert state is not None
-    await jetstream.change_stream(connection, state, {"max_bytes": -1})
+    await make_room(site, name)
     await site.settle()
     await received(desk, FLOWS[0], 1)
     entry = site.hand_overs()[FLOWS[0]]
@@ -251,16 +377,7 @@ async def test_an_empty_disk_begins_anew_above_all_that_was(site: Site) -> None:
     before = (await record_of(site, FLOWS[0])).state
     newest = (await kept(site, STREAMS[0], FLOWS[0]))[-1].number
     # A hand-over that has begun, and cannot end, on the former disk.
-    connection = await connection_of(site)
-    await jetstream.ensure_stream(
-        connection,
-        {
-            "name": "WEIR_ON_1_10",
-            "subjects": ["weir.kept.1.10.*.*"],
-            "max_bytes": 1,
-            "discard": "new",
-        },
-    )
+    await make_full(site, STREAMS[2])
     await site.move(FLOWS[0], to=STREAMS[2])
     while (await record_of(site, FLOWS[0])).state.going is None:
         await asyncio.sleep(0.02)
@@ -305,16 +422,13 @@ async def test_what_waits_for_a_stream_goes_to_where_the_flow_is_on_an_older_dis
     await until(lambda: site.plane.driver._kept.places([flow])[flow] == (Place(0, 1),), "it moves")
     # Its stream takes nothing, so that a message waits for it in the agent, and a hand-over waits
     # for that while the disk is put in the place of this one.
-    connection = await connection_of(site)
-    state = await jetstream.stream_state(connection, "WEIR_ON_0_1")
-    assert state is not None
-    await jetstream.change_stream(connection, state, {"max_bytes": 1, "discard": "new"})
+    await make_room(site, "WEIR_ON_0_1", 1)
     sender = Sender(await log_in_again(broker))
     await sender.send(0, flow)
     known = site.plane.driver._kept._flows[flow]
     await until(lambda: len(known.given) == 1, "it waits")
     await sender.close()
-    monkeypatch.setattr(kept_streams, "DRAIN_S", 5.0)
+    monkeypatch.setattr(kept_moving, "DRAIN_S", 5.0)
     await site.move(flow, to=STREAMS[2])
     await until(lambda: known.is_paused, "it is about to be handed over")
     await asyncio.sleep(2.5)

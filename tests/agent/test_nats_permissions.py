@@ -66,6 +66,7 @@ SPOKEN = (
     "weir.carry",
     "weir.carried",
     "weir.course",
+    "weir.read.other",
     "weir.reader.other",
     "weir.kept.1.2.trades.b1-1",
     "_INBOX.somebody.1",
@@ -157,7 +158,7 @@ MAY_SAY = {
     "publisher": {"weir.in.trades", "weir.in.kept", "weir.where.trades"},
     "publisher that is not in the list of trades": {"weir.in.kept", "weir.where.trades"},
     "consumer": set[str](),
-    "subscriber": {"weir.heard.trades", "weir.want", "weir.place", "weir.carry"},
+    "subscriber": {"weir.heard.trades", "weir.want", "weir.place", "weir.carry", "weir.course"},
     "link": {"weir.ask.n1", "weir.interest.n1"},
     "stranger": {
         *(subject for subject in SPOKEN if not subject.startswith("weir.")),

@@ -13,13 +13,23 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from weir_client.frames import Place
 from weir_client.keeping import Course, Courses, Kind, Signal, Stay, is_there, moves_of
 from weir_client.kept_following import KEPT, Following, Lost
 
 FLOWS = ("f", "g", "h", "i")
-PLACES = (Place(0, 0), Place(0, 1), Place(1, 2))
+PLACES = (Place(0, 0), Place(0, 1), Place(1, 2), Place(1, 3), Place(2, 4))
+
+
+class Overlap(Enum):
+    """Which hand-overs are under way at a time."""
+
+    NONE = auto()
+    APART = auto()
+    """Those that share no stream."""
+    ANY = auto()
 
 
 @dataclass
@@ -53,8 +63,10 @@ class Stream:
 class Agent:
     """What `agent.drivers.nats.kept_streams` does, one step at a time."""
 
-    def __init__(self, chance: random.Random, *, is_overlapping: bool = False) -> None:
-        self.streams = {place: Stream(chance.randrange(1_000)) for place in PLACES}
+    def __init__(
+        self, chance: random.Random, *, places: tuple[Place, ...], overlap: Overlap
+    ) -> None:
+        self.streams = {place: Stream(chance.randrange(1_000)) for place in places}
         self.courses: dict[str, Course] = dict.fromkeys(FLOWS, ())
         self.going: dict[str, Place | None] = {}
         """What is recorded as begun."""
@@ -67,8 +79,12 @@ class Agent:
         self.acknowledged: dict[int, int] = {}
         """Generation -> the number up to which its consumer was acknowledged."""
         self._chance = chance
-        self._is_overlapping = is_overlapping
+        self._overlap = overlap
         self._steps: dict[str, Iterator[None]] = {}
+        self._ways: dict[str, set[Place | None]] = {}
+        """Flow that is being handed over -> its streams."""
+        self.at_once = 0
+        """The most hand-overs that were under way."""
         self._copy: dict[str, object] = {}
 
     def place(self, flow: str) -> Place | None:
@@ -82,15 +98,19 @@ class Agent:
 
     def go_on(self) -> None:
         """Take one step of a hand-over, or begin one."""
-        if self._steps and (not self._is_overlapping or self._chance.random() < 0.8):
+        if self._steps and (self._overlap is Overlap.NONE or self._chance.random() < 0.8):
             flow = self._chance.choice(list(self._steps))
             if next(self._steps[flow], "done") == "done":
                 del self._steps[flow]
             return
         flow = self._chance.choice(FLOWS)
-        goal = self._chance.choice([*PLACES, *PLACES, None])
-        if flow not in self._steps and goal != self.place(flow):
-            self._steps[flow] = self._hand_over(flow, goal)
+        goal = self._chance.choice([*self.streams, *self.streams, None])
+        way = {self.place(flow), goal} - {None}
+        others = (self._ways[other] for other in self._steps)
+        is_apart = self._overlap is Overlap.ANY or all(way.isdisjoint(other) for other in others)
+        if flow not in self._steps and goal != self.place(flow) and is_apart:
+            self._steps[flow], self._ways[flow] = self._hand_over(flow, goal), way
+            self.at_once = max(self.at_once, len(self._steps))
 
     def complete(self) -> None:
         while self._steps:
@@ -129,7 +149,7 @@ class Agent:
 
     def retain(self) -> None:
         """Let the oldest of a stream be removed."""
-        stream = self.streams[self._chance.choice(PLACES)]
+        stream = self.streams[self._chance.choice(list(self.streams))]
         for number in list(stream.entries)[: self._chance.randrange(12)]:
             flow, what = stream.entries.pop(number)
             if isinstance(what, int):
@@ -289,18 +309,19 @@ class World:
         seed: int,
         *,
         kind: type[Following] = Following,
-        is_overlapping: bool = False,
+        overlap: Overlap = Overlap.NONE,
+        places: tuple[Place, ...] = PLACES[:3],
         is_forgetful: bool = False,
         is_restored: bool = False,
         turns: int = 400,
     ) -> None:
         self.chance = random.Random(seed)
         self.restored = 0
-        self.agent = Agent(self.chance, is_overlapping=is_overlapping)
+        self.agent = Agent(self.chance, places=places, overlap=overlap)
         self.reader = Reader(self.agent, self.chance, kind)
         self.reader._contents = {}
         for flow in FLOWS:
-            self.agent._steps[flow] = self.agent._hand_over(flow, self.chance.choice(PLACES))
+            self.agent._steps[flow] = self.agent._hand_over(flow, self.chance.choice(places))
             self.agent.complete()
         self.reader.want(*FLOWS)
         for _ in range(turns):
@@ -309,7 +330,7 @@ class World:
                 self._lose_disk()
         self.agent.complete()
         for _ in itertools.count():
-            moved = [self.reader.step(place) for place in PLACES]
+            moved = [self.reader.step(place) for place in places]
             if any(moved):
                 continue
             before = self.reader._following.to_json()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.suites import effort
-from tests.weir_client.kept_world import FLOWS, PLACES, World
+from tests.weir_client.kept_world import FLOWS, PLACES, Overlap, World
 from weir_client.frames import Place
 from weir_client.keeping import (
     Course,
@@ -33,7 +33,7 @@ from weir_client.kept_following import (
     most_bytes,
 )
 
-A, B, C = PLACES
+A, B, C, *_ = PLACES
 
 
 def check(world: World) -> None:
@@ -217,7 +217,26 @@ def test_a_reader_that_leaves_a_rule_out_is_caught(kind: type[Following]) -> Non
 
 def test_hand_overs_that_overlap_would_make_streams_wait_for_each_other() -> None:
     with pytest.raises(AssertionError, match="stuck"):
-        check_many(is_overlapping=True)
+        check_many(overlap=Overlap.ANY)
+
+
+@pytest.mark.parametrize("is_restored", [False, True])
+@pytest.mark.parametrize("is_forgetful", [False, True])
+def test_hand_overs_that_share_no_stream_may_overlap(is_forgetful: bool, is_restored: bool) -> None:
+    at_once = 0
+    for seed in effort(range(300), range(5_000)):
+        # Raises where a reader is stuck.
+        world = World(
+            seed,
+            overlap=Overlap.APART,
+            places=PLACES,
+            is_forgetful=is_forgetful,
+            is_restored=is_restored,
+        )
+        at_once = max(at_once, world.agent.at_once)
+        if not is_forgetful and not is_restored:
+            check(world)
+    assert at_once > 1
 
 
 def test_flows_that_change_places_do_not_wait_for_each_other() -> None:

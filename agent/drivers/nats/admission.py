@@ -139,14 +139,12 @@ class Admission:
         life: str = "here",
         check_ours: Callable[[], Awaitable[None]] | None = None,
         moved: Callable[[str], None] = lambda _: None,
-        reliable_streams: bool = False,
     ) -> None:
         """Take `broker`, our name in documents, which neighbours sign; `lease_s`, where 0 means
         tokens without end; `wait_s` and `hold_s` of `AdmissionBook`; and `life`, with which the
         names of our connections end. `ours` raises Fenced when another process answers for this
         broker; it is called after every interruption. `moved` notifies the publishers of a flow
-        that the place of some has changed. With `reliable_streams` subscribers may read streams on
-        which reliable flows are kept."""
+        that the place of some has changed."""
         self.book = AdmissionBook(wait_s=wait_s, hold_s=hold_s)
         self.publishers = PublisherBook()
         self.publisher_times = PublisherTimes()
@@ -169,7 +167,6 @@ class Admission:
             links=self.links,
             secrets=secrets,
             lease_s=lease_s,
-            reliable_streams=reliable_streams,
         )
         self._moved = moved
         self._someone_leaves = asyncio.Event()

@@ -82,13 +82,11 @@ class NatsDriver:
         memory: Memory | None = None,
         tls: ssl.SSLContext | None = None,
         multicast: MulticastOptions | None = None,
-        reliable_streams: bool = False,
     ) -> None:
         """Take `broker`, our name in documents. Without `secrets` the server asks nobody: it admits
         every client, and limits are refused as unsupported. `tls` verifies our broker and the
         neighbours' instead of the system's certificates. With `multicast` streams are sent to
-        multicast groups, too; with `reliable_streams` reliable flows of the map are kept on streams
-        for subscribers."""
+        multicast groups, too."""
         self._broker = broker
         self._memory = memory or Memory()
         self._tls = tls
@@ -101,9 +99,7 @@ class NatsDriver:
             secrets=secrets,
             lease_s=lease_s,
             tls=tls,
-            reliable_streams=reliable_streams,
         )
-        self._keeps = reliable_streams
         self._own, self._admission = self._server.session, self._server.admission
         self._owned = jetstream.Owned()
         self._links: dict[str, Link] = {}
@@ -171,7 +167,7 @@ class NatsDriver:
         if self._admission is not None:
             self._consumers.start(self._tasks)
         self._mapped.start()
-        if self._jetstream and self._keeps:
+        if self._jetstream:
             self._kept.start()
         return BrokerFacts(
             name=str(info.get("server_name", "")),
@@ -387,7 +383,7 @@ class NatsDriver:
                 for m in messages
             ]
         )
-        if channel.place is Place.DELIVERY and self._keeps:
+        if channel.place is Place.DELIVERY and self._kept.may_hold(channel.flow):
             await asyncio.gather(appending, self._kept.append(channel.flow, messages, subject))
         else:
             await appending
@@ -602,7 +598,7 @@ class NatsDriver:
     ) -> None:
         kept = reliable or {}
         self._mapped.map_to({flow: at for flow, at in places.items() if flow not in kept})
-        if self._jetstream and self._keeps:
+        if self._jetstream:
             reliable_places = {flow: at for flow, at in places.items() if flow in kept}
             self._kept.map_to(reliable_places, max(kept.values(), default=0))
 

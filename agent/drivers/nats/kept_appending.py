@@ -19,7 +19,7 @@ from typing import TypeAlias
 from agent.drivers.base import Message, Retryable
 from agent.drivers.nats import jetstream
 from agent.drivers.nats.connection import Connection
-from agent.drivers.nats.course_records import Recorded
+from agent.drivers.nats.course_records import Recorded, RecordsInDoubt
 from agent.drivers.nats.session import Session
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
 from weir_client import subjects
@@ -179,6 +179,15 @@ class KeptAppending:
         """Have everything wait until the records are read again."""
         self.loaded.clear()
         self.server = ""
+
+    async def recording(self, writing: Awaitable[None]) -> None:
+        """Write records; where it is not known what they are, everything waits until they are read
+        again."""
+        try:
+            await writing
+        except RecordsInDoubt:
+            self.forget()
+            raise
 
     async def end_writers(self) -> None:
         """End the writers of all streams."""

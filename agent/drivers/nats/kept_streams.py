@@ -2,17 +2,8 @@
 
 What is published to a flow's delivery is appended to the stream of its place, too, each message
 once (`kept_appending`). Which place that is, is recorded at the broker, on the disk that has the
-messages (`course_records`): documents only say where a flow shall go, and `kept_hand_over` moves it
-there.
-
-**Held up is only who has to be.** The streams of a hand-over are made before anything of it is
-recorded. Where that fails, its flows go on being appended to where they are, and other hand-overs
-go on.
-
-**One hand-over at a time.** A reader waits at First on S2 until it has read Last on S1. Were First
-of another flow appended to S1 in between, whose Last follows on S2, both streams would wait for
-each other. So what has begun is completed first. Flows that go from one stream to the same other
-one may go together: then nothing is appended to S1 but Lasts.
+messages (`course_records`): documents only say where a flow shall go, and `kept_moving` brings it
+there. Where no reliable flow is mapped or recorded nothing is made.
 """
 
 from __future__ import annotations
@@ -26,32 +17,23 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from agent.drivers.base import DriverError, Message, Retryable
+from agent.drivers.base import DriverError, Fenced, Message, Retryable
 from agent.drivers.nats import course_records, jetstream, names, streams
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.course_records import Recorded, RecordsInDoubt
-from agent.drivers.nats.kept_appending import KeptAppending, KeptFlow, SubjectOf, Way, server_id
-from agent.drivers.nats.kept_hand_over import hand_over
+from agent.drivers.nats.kept_appending import KeptAppending, KeptFlow, SubjectOf, server_id
+from agent.drivers.nats.kept_moving import COMPLETE_S, RETRY_S, TOGETHER, KeptMoving
 from agent.drivers.nats.readers_questions import ReadersQuestions
 from agent.drivers.nats.session import Session
-from agent.mapped_flows import KEEP_S, MOST_KEPT
 from agent.tasks import Watched
 from weir.coordination.wire import KEEP_S as DEFAULT_KEEP_S
-from weir.coordination.wire import HandOver, HandOverPhase, StreamPlace
+from weir.coordination.wire import HandOver, StreamPlace
 from weir_client import subjects
 from weir_client.frames import Place
 from weir_client.keeping import Course
 
 log = logging.getLogger(__name__)
 
-TOGETHER = 200
-"""The flows of one hand-over: they wait for each other."""
-DRAIN_S = 2.0
-"""How long a hand-over waits for messages that the stream of its flows does not hold yet."""
-RETRY_S = 1.0
-"""The pause before what could not begin is tried again."""
-COMPLETE_S = 0.2
-"""The pause before what has begun is tried again, and before records are read again."""
 MOST_PROBLEMS = 20
 
 
@@ -83,11 +65,18 @@ class KeptStreams:
         self._unrecorded: list[Recorded] = []
         """Flows whose records were deleted."""
         self._changed = asyncio.Event()
-        self._began: dict[str, float] = {}
-        """Flow on its way -> since when, in Unix seconds."""
-        self._moved: dict[str, HandOver] = {}
+        self._making = asyncio.Lock()
+        """This lock is held while somebody makes sure of streams."""
         self._problems: Sequence[str] = ()
+        self._logged: Sequence[str] = ()
         self.tasks = Watched()
+        self._moving = KeptMoving(
+            self._appending,
+            self.tasks,
+            allowed=allowed,
+            prepare=self._prepare,
+            changed=self._changed.set,
+        )
         self._is_started = False
         self._readers = ReadersQuestions(session, self._course, self.stream_is_missing)
 
@@ -101,6 +90,7 @@ class KeptStreams:
     async def close(self) -> None:
         """Stop; what is not complete is completed by the next life."""
         await self.tasks.close()
+        await self._moving.end()
         await self._appending.close()
         self._is_started = False
 
@@ -114,6 +104,12 @@ class KeptStreams:
         if self._appending.loaded.is_set():
             self._take_goals()
 
+    def may_hold(self, flow: str) -> bool:
+        """Return whether messages of a flow have to be appended here, too. Where nothing reliable
+        was ever mapped, that is no flow once it is known that there are no records."""
+        loaded = self._appending.loaded.is_set()
+        return self._is_started and (flow in self._flows or not loaded)
+
     async def append(self, flow: str, messages: Sequence[Message], subject: SubjectOf) -> None:
         """Append messages of a flow to its stream; see `KeptAppending.append`."""
         await self._appending.append(flow, messages, subject)
@@ -126,32 +122,14 @@ class KeptStreams:
     @property
     def problems(self) -> tuple[str, ...]:
         """Return a sentence for each thing that stands still now."""
-        return (*self._problems, *self._appending.problems)
+        waiting = [*self._problems, *self._moving.problems]
+        if (more := len(waiting) - MOST_PROBLEMS) > 0:
+            waiting[MOST_PROBLEMS:] = [f"{more} more reliable flows or streams wait"]
+        return (*waiting, *self._appending.problems)
 
     def observed(self) -> dict[str, HandOver]:
-        """Return the last hand-over of each flow that is on its way, or has been lately. One that
-        comes to the map or leaves it is shown while that is under way, as if from where it goes."""
-        if not self._is_mapped:
-            return {}
-        now = time.time()
-        for flow, entry in list(self._moved.items()):
-            if entry.began_at + (entry.took_s or 0) < now - KEEP_S or len(self._moved) > MOST_KEPT:
-                del self._moved[flow]
-        ways = {name: (*flow.way, flow.goal) for name, flow in self._flows.items() if flow.is_due}
-        if not self._appending.loaded.is_set():
-            ways |= {flow: (None, goal, goal) for flow, goal in self._wanted.items()}
-        entries = dict(self._moved)
-        for name, (source, target, goal) in ways.items():
-            begin, end = source or target or goal, target or source or goal
-            if begin is not None and end is not None:
-                entries[name] = HandOver(
-                    source=_stream_place(begin),
-                    target=_stream_place(end),
-                    phase=HandOverPhase.PREPARING,
-                    began_at=round(self._began.setdefault(name, now), 3),
-                    next=None if goal in (None, target) else _stream_place(goal),
-                )
-        return entries
+        """Return the last hand-over of each flow that is on its way, or has been lately."""
+        return self._moving.observed(self._wanted) if self._is_mapped else {}
 
     def places(self, flows: Iterable[str]) -> dict[str, tuple[Place, ...]]:
         """Return the streams of those of the flows that are kept."""
@@ -173,41 +151,46 @@ class KeptStreams:
     def _take_goals(self) -> None:
         for name in self._wanted.keys() - self._flows.keys():
             self._flows[name] = KeptFlow(name, Recorded(name))
-        now = time.time()
         for name, flow in self._flows.items():
             flow.goal, flow.is_wanted = self._wanted.get(name), name in self._wanted
-            if flow.is_due:
-                self._began.setdefault(name, now)
+            self._moving.note_due(flow)
             self._appending.give(flow)
+        self._moving.hurry()
         self._changed.set()
 
     async def _run(self) -> None:
         while True:
             connection = await self._session.connection()
             self._changed.clear()
+            problems: list[str] = []
+            pause_s = None
             try:
                 if server_id(connection) != self._appending.server:
+                    self._appending.forget()
+                    await self._moving.end()
                     await self._load(connection)
-                problems = await self._follow_the_map(connection)
+                problems += await self._read_again(connection)
+                problems += await self._look_after_streams(connection)
+                pause_s = self._moving.begin(connection, self._keep_s or DEFAULT_KEEP_S)
             except (DriverError, ValueError) as error:
                 problems = [f"reliable flows do not follow the map: {error}"]
-            self._show(problems)
-            has_begun = any(flow.is_going for flow in self._flows.values())
-            is_urgent = has_begun or not self._appending.loaded.is_set()
-            pause_s = COMPLETE_S if is_urgent else RETRY_S
+            if problems:
+                again_s = RETRY_S if self._appending.loaded.is_set() else COMPLETE_S
+                pause_s = again_s if pause_s is None else min(pause_s, again_s)
+            self._problems = problems
+            self._log()
             connection.on_lost(self._changed.set)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause_s if problems else None):
+                async with asyncio.timeout(pause_s):
                     await self._changed.wait()
             connection.forget(self._changed.set)
 
-    def _show(self, problems: Sequence[str]) -> None:
-        if (more := len(problems) - MOST_PROBLEMS) > 0:
-            problems = [*problems[:MOST_PROBLEMS], f"{more} more reliable flows or streams wait"]
+    def _log(self) -> None:
+        problems = self.problems
         for problem in problems:
-            if problem not in self._problems:
+            if problem not in self._logged:
                 log.warning("%s", problem)
-        self._problems = problems
+        self._logged = problems
 
     async def _load(self, connection: Connection) -> None:
         """Read where every flow is, and what was begun. Nothing is created, so that a full disk
@@ -230,30 +213,6 @@ class KeptStreams:
             self._take_goals()
         self._appending.go_on(server_id(connection))
 
-    async def _follow_the_map(self, connection: Connection) -> list[str]:
-        """Hand over what has to be, and return what cannot be done now. Raises DriverError."""
-        problems = await self._read_again(connection)
-        problems += await self._look_after_streams(connection)
-        flows = [flow for flow in self._flows.values() if flow.is_going]
-        for way, group in _by_way(flows):
-            problems += await self._hand_over_all(connection, way, group)
-        failed: set[Way] = set()
-        while not any(flow.is_going for flow in flows):
-            flows = [
-                flow
-                for flow in self._flows.values()
-                if flow.is_due and flow.way not in failed and not flow.recorded.problem
-            ]
-            if not flows:
-                break
-            for way, group in _by_way(flows):
-                if more := await self._hand_over_all(connection, way, group):
-                    problems += more
-                    failed.add(way)
-                if any(flow.is_going for flow in group):
-                    break
-        return problems
-
     async def _read_again(self, connection: Connection) -> list[str]:
         """Read again the records that could not be read, and return why they cannot be now."""
         unread = [flow for flow in self._flows.values() if flow.recorded.problem]
@@ -272,15 +231,17 @@ class KeptStreams:
 
     async def _look_after_streams(self, connection: Connection) -> list[str]:
         """Ensure the streams that flows are on, and return why some are not there."""
-        missing, self._missing = self._missing, set()
+        # Hand-overs that are under way make sure of their streams.
+        busy = self._moving.busy
+        missing, self._missing = self._missing - busy, self._missing & busy
         used = {flow.place for flow in self._flows.values() if flow.place is not None}
         for place in missing - used:
             await self._appending.end_writer(place)
         late = missing & used
         steps: list[tuple[str, Callable[[], Awaitable[None]]]] = []
-        if self._is_mapped:
+        if self._is_mapped and (self._wanted or used):
             keep_s = self._keep_s or DEFAULT_KEEP_S
-            late |= {place for place in used if self._ensured.get(place) != keep_s}
+            late |= {place for place in used - busy if self._ensured.get(place) != keep_s}
             readers = streams.readers_config()
             steps = [
                 (names.COURSES_STREAM, partial(self._ensure_courses, connection)),
@@ -290,13 +251,33 @@ class KeptStreams:
         problems = []
         for stream, step in steps:
             try:
-                await step()
+                await self._make_sure(stream, step)
             except RecordsInDoubt:
                 raise
             except DriverError as error:
                 _check_alive(connection, error)
-                problems.append(f"the stream {stream} cannot be made as it shall be: {error}")
+                problems.append(str(error))
         return problems
+
+    async def _prepare(self, connection: Connection, places: Iterable[Place]) -> None:
+        """Make sure of the records and of the streams of a hand-over. Raises DriverError."""
+        await self._make_sure(names.COURSES_STREAM, partial(self._ensure_courses, connection))
+        for place in places:
+            await self._make_sure(
+                subjects.kept_stream(place), partial(self._ensure, connection, place)
+            )
+
+    async def _make_sure(self, stream: str, step: Callable[[], Awaitable[None]]) -> None:
+        """Take a step of which a stream is as it shall be. Raises DriverError that names it."""
+        try:
+            async with self._making:
+                await step()
+        except (RecordsInDoubt, Fenced):
+            raise
+        except DriverError as error:
+            raise Retryable(
+                f"the stream {stream} cannot be made as it shall be: {error}"
+            ) from error
 
     async def _ensure(self, connection: Connection, place: Place) -> None:
         """Make a stream, or change it to what it shall be. Raises DriverError."""
@@ -317,7 +298,7 @@ class KeptStreams:
             state = flow.recorded.state
             stays = tuple(stay for stay in state.course if stay.place != place)
             flow.recorded.state = replace(state, course=stays)
-            self._began.setdefault(flow.name, time.time())
+            self._moving.note_due(flow)
         if flows:
             stream = subjects.kept_stream(place)
             log.error("the stream %s was deleted with its messages; making it again", stream)
@@ -334,111 +315,12 @@ class KeptStreams:
         while some := self._unrecorded[:TOGETHER]:
             readable = {each: each.state for each in some if not each.problem}
             if readable:
-                await self._recording(course_records.write(connection, readable))
+                await self._appending.recording(course_records.write(connection, readable))
             del self._unrecorded[:TOGETHER]
 
     async def _make(self, connection: Connection, config: dict[str, Any]) -> None:
         async with self._changing:
             await jetstream.ensure_stream(connection, config)
-
-    # --- hand-overs
-
-    async def _hand_over_all(
-        self, connection: Connection, way: Way, flows: Sequence[KeptFlow]
-    ) -> list[str]:
-        """Hand over flows that go this way, and return why that is not done. Raises DriverError
-        where nothing at all can be done now."""
-        for start in range(0, len(flows), TOGETHER):
-            try:
-                await self._hand_over(connection, way, flows[start : start + TOGETHER])
-            except RecordsInDoubt:
-                raise
-            except (DriverError, ValueError) as error:
-                _check_alive(connection, error)
-                late = flows[start:]
-                every = ", ".join(sorted(flow.name for flow in late)[:5])
-                if any(flow.is_going or flow.is_astray for flow in late):
-                    what = "wait to be handed over between streams"
-                else:
-                    what = "stay where they are, as they cannot be handed over between streams"
-                return [f"reliable flows {what}, {len(late)} in all ({every}): {error}"]
-        return []
-
-    async def _hand_over(self, connection: Connection, way: Way, flows: Sequence[KeptFlow]) -> None:
-        """Hand over flows that go this way, unless documents have come meanwhile."""
-        await self._allowed()
-        await self._ensure_courses(connection)
-        for place in way:
-            if place is not None:
-                await self._ensure(connection, place)
-        for flow in flows:
-            flow.is_paused = True
-        try:
-            await self._drain(flows)
-            if group := [flow for flow in flows if flow.is_due and flow.way == way]:
-                await self._write(connection, way, group)
-                self._note_moved(way, group)
-        finally:
-            for flow in flows:
-                flow.is_paused = False
-                self._appending.give(flow)
-
-    async def _drain(self, flows: Sequence[KeptFlow]) -> None:
-        """Wait until streams hold all messages of flows that are paused. Raises Retryable."""
-        jobs = [each.job for flow in flows for each in flow.given if each.job is not None]
-        if jobs and (await asyncio.wait(jobs, timeout=DRAIN_S))[1]:
-            raise Retryable("the stream that they are on takes nothing")
-
-    async def _write(self, connection: Connection, way: Way, group: Sequence[KeptFlow]) -> None:
-        source, target = way
-        recorded = [flow.recorded for flow in group]
-        keep_s = self._keep_s or DEFAULT_KEEP_S
-        writer = self._appending.writer
-        try:
-            await self._recording(
-                hand_over(connection, recorded, source, target, writer=writer, keep_s=keep_s)
-            )
-        except (DriverError, ValueError):
-            for place in way:
-                if place is not None:
-                    # The next attempt gives its signals again: these must not pile up.
-                    await self._appending.end_writer(place)
-            raise
-
-    async def _recording(self, writing: Awaitable[None]) -> None:
-        """Write records; where it is not known what they are, everything waits until they are read
-        again."""
-        try:
-            await writing
-        except RecordsInDoubt:
-            self._appending.forget()
-            raise
-
-    def _note_moved(self, way: Way, group: Sequence[KeptFlow]) -> None:
-        source, target = way
-        now = time.time()
-        for flow in group:
-            flow.is_astray = False
-            began = self._began.pop(flow.name, now)
-            if flow.is_due:
-                self._began[flow.name] = now
-            if source is not None and target is not None:
-                self._moved.pop(flow.name, None)
-                self._moved[flow.name] = HandOver(
-                    source=_stream_place(source),
-                    target=_stream_place(target),
-                    phase=HandOverPhase.DONE,
-                    began_at=round(began, 3),
-                    took_s=max(0.0, now - began),
-                )
-
-
-def _by_way(flows: Sequence[KeptFlow]) -> list[tuple[Way, list[KeptFlow]]]:
-    """Return flows, those together that go the same way."""
-    ways: dict[Way, list[KeptFlow]] = {}
-    for flow in flows:
-        ways.setdefault(flow.way, []).append(flow)
-    return list(ways.items())
 
 
 def _check_alive(connection: Connection, error: Exception) -> None:
@@ -454,7 +336,3 @@ def _unreadable(flow: KeptFlow) -> str:
         f"{names.course_subject(flow.name)} from the stream {names.COURSES_STREAM}, and the flow "
         f"begins anew"
     )
-
-
-def _stream_place(place: Place) -> StreamPlace:
-    return StreamPlace(group=place.group, stream=place.stream)

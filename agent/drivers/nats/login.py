@@ -203,10 +203,8 @@ class LoginDecider:
         links: LinkAccess,
         secrets: BrokerSecrets,
         lease_s: float,
-        reliable_streams: bool = False,
     ) -> None:
-        """Take `lease_s`, where 0 means tokens without end; with `reliable_streams` subscribers may
-        read kept streams."""
+        """Take `lease_s`, where 0 means tokens without end."""
         self.policy: Unmanaged | None = None
         """What unmanaged clients may do; None while the limits are not known either."""
         self.client_account = CLIENT_ACCOUNT
@@ -217,7 +215,6 @@ class LoginDecider:
         self._client_key = _bytes(secrets.client_key)
         self._issuer = Issuer(secrets.issuer_seed)
         self._lease_s = lease_s
-        self._reliable_streams = reliable_streams
 
     def refuse(self, request: ConnectRequest, reason: str, now: float) -> bytes:
         """Return a signed refusal; the server logs `reason`."""
@@ -246,7 +243,7 @@ class LoginDecider:
             rights = publisher_permissions(denied)
             return self._client(request, publisher_user(record), rights, now)
         if not is_class:
-            rights = subscriber_permissions(request.name if self._reliable_streams else "")
+            rights = subscriber_permissions(request.name)
             return self._client(request, subscriber_user(request.name), rights, now)
         return self._consumer(request, name, now)
 

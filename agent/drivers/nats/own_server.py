@@ -39,11 +39,10 @@ class OwnServer:
         secrets: BrokerSecrets | None,
         lease_s: float,
         tls: ssl.SSLContext | None = None,
-        reliable_streams: bool = False,
     ) -> None:
         """Take `own_url`, which holds the agent's user, and `url`, which holds none. Without
         `secrets` there is no admission, and a predecessor's connections cannot be closed. `tls`
-        verifies the server. With `reliable_streams` subscribers may read kept streams."""
+        verifies the server."""
         life = random.token_hex(8)
         self.guard = Fence(life, self._end)
         self.session = Session(
@@ -63,7 +62,6 @@ class OwnServer:
                 life=life,
                 check_ours=self.check_ours,
                 moved=self._notify_moved,
-                reliable_streams=reliable_streams,
             )
             if secrets is not None
             else None
