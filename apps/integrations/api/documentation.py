@@ -24,6 +24,7 @@ MACHINES = {"ChangeStateEnum": CHANGES}
 MEANINGS = {
     "ConnectionProductEnum": {
         "http": "Any HTTP endpoint that speaks JSON.",
+        "jira": "Requests of a Jira service desk, or issues of a Jira project.",
         "servicenow": "Changes of ServiceNow's Change Management.",
     },
     "ConnectionCommandEnum": {

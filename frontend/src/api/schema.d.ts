@@ -6501,6 +6501,7 @@ export interface components {
         };
         /**
          * @description - `http`: Any HTTP endpoint that speaks JSON.
+         *     - `jira`: Requests of a Jira service desk, or issues of a Jira project.
          *     - `servicenow`: Changes of ServiceNow's Change Management.
          * @enum {string}
          */
