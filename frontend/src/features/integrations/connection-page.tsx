@@ -15,6 +15,7 @@ import {
   productsQuery,
   waitingQuery,
   type Connection,
+  type ConnectionProduct,
   type WaitingMessage,
 } from "@/api/connections";
 import { keys } from "@/api/query-keys";
@@ -147,7 +148,7 @@ function ConnectionView({ row }: { row: Connection }) {
             <ExchangesPanel connection={row.id} />
           </div>
           <div className="stack">
-            <SettingsPanel row={row} order={product?.settings.map((one) => one.name) ?? []} />
+            <SettingsPanel row={row} described={product?.settings ?? []} />
           </div>
         </div>
       </div>
@@ -200,12 +201,22 @@ function ConnectionView({ row }: { row: Connection }) {
   );
 }
 
-/** `order`: the settings' names as the form has them. */
-function SettingsPanel({ row, order }: { row: Connection; order: readonly string[] }) {
+/** `described`: the settings as the form has them. */
+function SettingsPanel({
+  row,
+  described,
+}: {
+  row: Connection;
+  described: ConnectionProduct["settings"];
+}) {
+  const order = described.map((one) => one.name);
   const entries = Object.entries(row.settings as Record<string, unknown>).sort(
     ([a], [b]) => order.indexOf(a) - order.indexOf(b),
   );
-  const shown = (value: unknown) => {
+  const descriptionOf = (name: string) => described.find((one) => one.name === name);
+  const choicesOf = (name: string) => descriptionOf(name)?.choices ?? [];
+  const shown = (name: string, value: unknown) => {
+    if (typeof value === "string" && choicesOf(name).includes(value)) return labelOf(value);
     if (value === "" || value === null) return <span className="faint">none</span>;
     if (typeof value === "object") {
       const lines = Object.entries(value).map(([name, text]) => `${name}: ${String(text)}`);
@@ -218,8 +229,8 @@ function SettingsPanel({ row, order }: { row: Connection; order: readonly string
       <dl className="kv settingskv">
         {entries.map(([name, value]) => (
           <div key={name} style={{ display: "contents" }}>
-            <dt>{labelOf(name)}</dt>
-            <dd>{shown(value)}</dd>
+            <dt>{descriptionOf(name)?.label || labelOf(name)}</dt>
+            <dd>{shown(name, value)}</dd>
           </div>
         ))}
         <div style={{ display: "contents" }}>
