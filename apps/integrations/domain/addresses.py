@@ -23,10 +23,13 @@ _TRANSLATED = ip_network("64:ff9b::/96")
 _SERVERS = ip_network("2000::/3")
 
 # Python's lists lack these, or did in some versions: the relays of 6to4, tunnels of Teredo, hashes
-# of keys, and networks of documents.
+# of keys, networks of documents, and the server inside of each machine of a cloud (Azure).
 _NOT_SERVERS = tuple(
     ip_network(text)
-    for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "3fff::/20", "2001:db8::/32")
+    for text in (
+        *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),
+        *("2001::/23", "3fff::/20", "2001:db8::/32"),
+    )
 )
 
 # A tunnel (ISATAP) reads the last four bytes of an address with this before them as IPv4.

@@ -155,6 +155,10 @@ class Connector(Protocol):
         """
         ...
 
+    def is_missing(self, record: Record) -> bool:
+        """Return whether the account can look for changes, and this one is certainly not there."""
+        ...
+
     def open(self, text: ChangeText) -> Record:
         """Make a change and ask for its approval."""
         ...

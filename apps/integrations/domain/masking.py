@@ -57,3 +57,4 @@ def _forms(secret: str) -> Iterable[str]:
             yield json.dumps(part, ensure_ascii=False)[1:-1]
             yield quote(part, safe="")
             yield quote_plus(part)
+            yield json.dumps(part)[1:-1].replace("/", r"\/")

@@ -20,10 +20,6 @@ from apps.integrations.services.http_session import HttpSession
 from weir.errors import InvalidProblem, UnknownMethod
 from weir.plugins import from_dict
 
-UNANSWERED = (None, 502, 504)
-"""What comes back where a server may still be carrying a request out: nothing, or a gateway's
-word that nothing came."""
-
 SAME_WITHIN = timedelta(hours=1)
 """Requests that read and are answered alike become one row, if not longer ago than this."""
 
@@ -44,9 +40,10 @@ def fitting(model: type[models.Model], **columns: Any) -> dict[str, Any]:
     }
 
 
-def was_lost(sent: Sent | None) -> bool:
-    """Return whether a request that writes has no answer, so that it may still be carried out."""
-    return sent is not None and sent.method != READ and sent.status in UNANSWERED
+def is_write(sent: Sent | None) -> bool:
+    """Return whether a request was one that writes: without a clear answer it may still be carried
+    out."""
+    return sent is not None and sent.method != READ
 
 
 def exchange_keep(connection: Connection, change: Change | None, sent: Sent) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from apps.common.events import publish
@@ -103,7 +103,11 @@ def work_hand_out() -> list[str]:
     for connection in due:
         if len(handed) >= room:
             break
+        earlier = Message.objects.filter(
+            change=OuterRef("change"), sent_at=None, pk__lt=OuterRef("pk")
+        )
         waits = Message.objects.filter(
+            ~Exists(earlier),
             Q(settles_at=None) | Q(settles_at__lte=now),
             change__connection=connection,
             sent_at=None,

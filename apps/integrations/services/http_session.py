@@ -40,6 +40,14 @@ LONGEST_DETAIL = 300
 USER_AGENT = "Weir"
 
 
+class _TooLarge(Exception):
+    """Signal an answer that is not read to its end."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
 @dataclass(frozen=True, kw_only=True)
 class HttpSession:
     """Requests to one server, each kept with its answer."""
@@ -68,8 +76,12 @@ class HttpSession:
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         at, began = timezone.now(), time.monotonic()
         status, text, failure, not_sent = None, "", "", False
+        answered = httpx.Headers()
         try:
             status, answered, text = self._exchange(method, address, content, given)
+        except _TooLarge as error:
+            status = error.status
+            failure = f"The answer is larger than {LARGEST_ANSWER_BYTES:,} bytes."
         except ForbiddenAddress as error:
             failure, not_sent = f"{address.host} is not asked: {error}", True
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ssl.SSLError) as error:
@@ -90,6 +102,8 @@ class HttpSession:
             )
         if status is None:
             raise Unreachable(self._masked(failure), not_sent=not_sent)
+        if failure:
+            raise Failed(failure, status=status)
         return self._judge(status, answered, text)
 
     def _address(self, path: str, query: Mapping[str, str]) -> httpx.URL:
@@ -127,9 +141,7 @@ class HttpSession:
             for piece in response.iter_raw():
                 received += piece
                 if len(received) > LARGEST_ANSWER_BYTES:
-                    raise httpx.ReadError(
-                        f"the answer is larger than {LARGEST_ANSWER_BYTES:,} bytes"
-                    )
+                    raise _TooLarge(response.status_code)
             text = received.decode("utf-8", "replace").replace("\x00", "\ufffd")
             return response.status_code, response.headers, text
 

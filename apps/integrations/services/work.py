@@ -44,8 +44,8 @@ from apps.integrations.services.exchanges import (
     connector_of,
     exchange_keep,
     fitting,
+    is_write,
     storable,
-    was_lost,
 )
 from apps.integrations.services.follow import AT_ONCE, advance, change_deleted, may_open_anew
 from apps.integrations.services.looking import EVERY, look_put_off, needs_look, status_store
@@ -59,8 +59,8 @@ CLAIM = timedelta(seconds=150)
 SETTLE = timedelta(seconds=90)
 """How long a server may go on carrying out what it has not answered."""
 
-LONGEST_S = 40.0
-"""How long one call works before others have their turn."""
+LONGEST_S, SENDING_S = 40.0, 30.0
+"""How long one call works before others have their turn, and how long of that it sends."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 2.0, 300.0
 LOOKED_AT = 50
@@ -130,6 +130,9 @@ class Work:
         self.connection = connection
         self.token = token
         self.until = time.monotonic() + LONGEST_S
+        self.sends_until = time.monotonic() + SENDING_S
+        self.under_way: Message | Change | None = None
+        """What is sent or looked at."""
         self.last: Sent | None = None
         """The last exchange since a connector was made."""
         self.failing: set[int] = set()
@@ -145,7 +148,15 @@ class Work:
                 if time.monotonic() < self.until:
                     self._look(change)
         except Unreachable as error:
-            self._unreachable(error)
+            # What it failed at comes after what is due once the other side is asked again: if it
+            # fails at this alone, all else goes on.
+            pause = self._unreachable(error) + EVERY
+            problem = storable(str(error))
+            if isinstance(self.under_way, Change):
+                look_put_off(self.under_way, pause, problem)
+            elif self.under_way is not None:
+                waiting = Message.objects.filter(pk=self.under_way.pk, sent_at=None)
+                waiting.update(problem=problem, next_at=timezone.now() + pause)
         return sent
 
     def _renew(self) -> None:
@@ -180,7 +191,7 @@ class Work:
     def _send_all(self, change: Change) -> int:
         """Send what waits of one change, in order, until something is put off."""
         sent = 0
-        while time.monotonic() < self.until:
+        while time.monotonic() < self.sends_until:
             message = change.messages.filter(sent_at=None).order_by("id").first()
             if message is None or not _is_due(message) or not self._attempt(change, message):
                 break
@@ -189,6 +200,7 @@ class Work:
 
     def _attempt(self, change: Change, message: Message) -> bool:
         """Send a message; return whether the next one may follow, else it was put off."""
+        self.under_way = message
         try:
             try:
                 self._send(change, message)
@@ -203,12 +215,13 @@ class Work:
             rows.filter(sent_at=None).update(settles_at=None)
             raise
         except Unreachable as error:
-            # When it is tried next is said by the connection.
-            self._put_off(message, str(error), timedelta(0), lost=not error.not_sent)
+            lost = not error.not_sent and self.last is not None and self.last.status is None
+            self._put_off(message, str(error), timedelta(0), lost=lost)
             raise
         except Exception as error:
             pause = pause_after(message.attempts + 1)
-            self._put_off(message, self._problem(change, error), pause, lost=True)
+            lost = not isinstance(error, Refused)
+            self._put_off(message, self._problem(change, error), pause, lost=lost)
             self._judge(change, error)
             return False
         self.failing.clear()
@@ -245,7 +258,7 @@ class Work:
         Message.objects.filter(pk=message.pk, sent_at=None).update(
             problem=storable(problem),
             next_at=now + pause,
-            settles_at=now + SETTLE if lost and was_lost(self.last) else None,
+            settles_at=now + SETTLE if lost and is_write(self.last) else None,
         )
 
     def _send(self, change: Change, message: Message) -> None:
@@ -417,16 +430,17 @@ class Work:
         record = change.record
         if message.kind != Kind.COMMENT or record is None:
             return False
+        connector = self._connector(change)
         try:
-            over = self._connector(change).status(record).over
+            over = connector.status(record).over
         except Refused as refused:
-            over = refused.status in GONE
+            over = _is_gone(connector, record, refused)
         if over:
             self._sent(message, f"Not written, for the change is over. {error}")
         return over
 
-    def _unreachable(self, error: Unreachable) -> None:
-        """Leave the other side alone for a while, whatever waits."""
+    def _unreachable(self, error: Unreachable) -> timedelta:
+        """Leave the other side alone for a while, whatever waits. Returns for how long."""
         failures = Connection.objects.get(pk=self.connection.pk).failures + 1
         pause = pause_after(failures)
         if error.retry_after_s is not None:
@@ -434,16 +448,14 @@ class Work:
         Connection.objects.filter(pk=self.connection.pk, claimed_by=self.token).update(
             failures=failures, problem=storable(str(error)), retry_at=timezone.now() + pause
         )
+        return pause
 
     def _look(self, change: Change) -> None:
         """Read how a change stands; one that cannot be read is put off, and the others go on."""
+        self.under_way = change
         try:
             self._read(change)
-        except (ClaimLost, OperationalError, InterfaceError):
-            raise
-        except Unreachable as error:
-            # If it fails at this one alone, the others have their turn first.
-            look_put_off(change, EVERY, storable(str(error)))
+        except (ClaimLost, Unreachable, OperationalError, InterfaceError):
             raise
         except Exception as error:
             problem = storable(self._problem(change, error))
@@ -478,4 +490,4 @@ def _is_due(message: Message) -> bool:
 def _is_gone(connector: Connector, record: Record, error: Refused) -> bool:
     """Return whether an answer means that the change was deleted there, not that an address is
     wrong."""
-    return error.status in GONE and connector.find(record.key) is None
+    return error.status in GONE and connector.is_missing(record)

@@ -235,11 +235,13 @@ def test_answer_larger_than_any_change_is_not_read_to_its_end(
     connection: Connection, servicenow: FakeServiceNow, opened: Change, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(http_session, "LARGEST_ANSWER_BYTES", 10_000)
-    comment(opened, "first")
+    message = comment(opened, "first")
     servicenow.faults.append(Fault(body="x" * 50_000))
     tick(connection)
+    message.refresh_from_db()
     connection.refresh_from_db()
-    assert "larger than 10,000 bytes" in connection.problem
+    assert "larger than 10,000 bytes" in message.problem
+    assert connection.problem == ""
 
 
 def test_change_closed_there_gets_no_more_comments_and_holds_nothing_up(

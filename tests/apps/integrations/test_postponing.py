@@ -517,3 +517,76 @@ def test_few_connections_are_worked_on_at_a_time_and_each_has_its_turn(
             later.add(public_id)
             Connection.objects.filter(public_id=public_id).update(worked_at=timezone.now())
     assert later == everybody
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_change_at_which_reading_breaks_off_holds_nothing_else_up(
+    connection: Connection, servicenow: FakeServiceNow, opened: list[Change], is_large: bool
+) -> None:
+    approve_all(servicenow)
+    Message.objects.create(change=opened[0], kind=Kind.BEGIN, payload={})
+    for change in opened[1:]:
+        comment(change, "first")
+    real = servicenow.answer
+
+    def answer(method: str, address: str, body: Any, headers: Any) -> tuple[int, Any]:
+        status, content = real(method, address, body, headers)
+        if method == "GET" and address.endswith(opened[0].record_id):
+            if not is_large:
+                raise ConnectionResetError
+            content["result"]["work_notes"] = {"value": "", "display_value": "x" * 1_100_000}
+        return status, content
+
+    servicenow.answer = answer  # type: ignore[method-assign]
+    Change.objects.update(looked_at=None)
+    for _ in range(4):
+        Connection.objects.update(retry_at=None, problem="")
+        connection_work(connection.public_id)
+    assert [texts(servicenow, change) for change in opened[1:]] == [["first"]] * 3
+    read = Change.objects.filter(pk__in=[change.pk for change in opened[1:]])
+    assert set(read.values_list("approval", flat=True)) == {"approved"}
+    assert Message.objects.get(sent_at=None).problem != ""
+
+
+def test_write_that_breaks_off_holds_nothing_else_up_after_an_outage(
+    connection: Connection, servicenow: FakeServiceNow, opened: list[Change]
+) -> None:
+    for change in opened:
+        comment(change, "first")
+    real = servicenow.answer
+
+    def answer(method: str, address: str, body: Any, headers: Any) -> tuple[int, Any]:
+        if method == "PATCH" and address.endswith(opened[0].record_id):
+            raise ConnectionResetError
+        return real(method, address, body, headers)
+
+    servicenow.answer = answer  # type: ignore[method-assign]
+    Connection.objects.update(failures=9)
+    for _ in range(2):
+        Connection.objects.update(retry_at=None, problem="")
+        Message.objects.filter(sent_at=None).update(settles_at=None)
+        connection_work(connection.public_id)
+    assert [texts(servicenow, change) for change in opened[1:]] == [["first"]] * 3
+
+
+def test_no_worker_is_started_for_what_waits_behind_something_put_off(
+    connection: Connection, opened: list[Change]
+) -> None:
+    head, _ = comment(opened[0], "head"), comment(opened[0], "tail")
+    later = timezone.now() + timedelta(minutes=5)
+    Message.objects.filter(pk=head.pk).update(next_at=later)
+    Change.objects.update(looked_at=timezone.now())
+    assert work_hand_out() == []
+    Message.objects.filter(pk=head.pk).update(next_at=timezone.now())
+    assert work_hand_out() == [str(connection.public_id)]
+
+
+def test_write_that_a_server_failed_at_is_looked_for_only_once_it_may_have_been_carried_out(
+    connection: Connection, servicenow: FakeServiceNow, opened: list[Change]
+) -> None:
+    message = comment(opened[0], "first")
+    servicenow.faults.append(Fault(status=500, method="PATCH", done=True))
+    tick(connection)
+    message.refresh_from_db()
+    assert message.settles_at is not None
+    assert message.settles_at > timezone.now() + timedelta(seconds=60)

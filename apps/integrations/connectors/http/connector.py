@@ -53,17 +53,25 @@ class HttpEndpoint:
 
     def find_all(self, key: str) -> list[Record]:
         """Look for the correlation id; rows of other changes are no answer."""
+        return self._listed(key) or []
+
+    def is_missing(self, record: Record) -> bool:
+        """Look for it; what stands before the endpoint may answer 404 to every path."""
+        return self._listed(record.key) == []
+
+    def _listed(self, key: str) -> list[Record] | None:
+        """Return the changes with this correlation id; None where there is no list to look at."""
         settings = self.settings
         if not settings.find_path:
-            return []
+            return None
         try:
             answer = self.session.send("GET", filled_path(settings.find_path, {"key": key}))
         except Refused as error:
             if error.status != 404:
                 raise
-            return []
+            return None
         if answer.status == 204:
-            return []
+            return None
         mine = [row for row in self._rows(json_of(answer)) if text_at(row, settings.key_at) == key]
         return [self._record(row, key, at_row=True) for row in mine]
 

@@ -80,6 +80,17 @@ class Jira:
         records = [self._record(row, key) for row in mine]
         return sorted(records, key=lambda record: int(record.id))
 
+    def is_missing(self, record: Record) -> bool:
+        """Look for it, as an account that sees where changes are.
+
+        To an expired token, and to an account without the right, Jira answers as to strangers:
+        nothing is there.
+        """
+        if self.find(record.key) is not None:
+            return False
+        self.test()
+        return True
+
     def open(self, text: ChangeText) -> Record:
         """Make the change, with its correlation id, by one request."""
         settings, sections = self.settings, texts.sections_of(text)
@@ -119,7 +130,7 @@ class Jira:
         return Status(
             state=state,
             approval=self._approval(record, state),
-            over=is_done and state.casefold() not in state_names(self.settings.approved_states),
+            over=self._is_over(state, is_done),
             starts_at=_moment(fields.get(self.settings.start_field)),
             ends_at=_moment(fields.get(self.settings.end_field)),
         )
@@ -138,17 +149,21 @@ class Jira:
     def begin(self, record: Record) -> None:
         """Move the change to the state that the settings name."""
         state, is_done = _state(self._read(record))
-        if not is_done:
+        if not self._is_over(state, is_done):
             self._move(record, state, self.settings.begin_state)
 
     def end(self, record: Record, ending: Ending, text: str) -> None:
         """Write how it ended, then move the change, unless people have ended it."""
         state, is_done = _state(self._read(record))
-        if is_done:
+        if self._is_over(state, is_done):
             return
         mark = f"[weir {record.key} {ending.value}]"
         self.comment(record, f"{text}\n{mark}", mark=mark, again=True)
         self._move(record, state, getattr(self.settings, f"{ending.value}_state"))
+
+    def _is_over(self, state: str, is_done: bool) -> bool:
+        """Return whether people have ended a change; one that is approved is to be carried out."""
+        return is_done and state.casefold() not in state_names(self.settings.approved_states)
 
     def _approval(self, record: Record, state: str) -> Approval:
         """Return what people decided; approvals of a request that were asked for anew replace the

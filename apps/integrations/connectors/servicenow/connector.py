@@ -64,6 +64,10 @@ class ServiceNow:
         mine.sort(key=lambda row: value(row, "number"))
         return [self._record(row) for row in mine]
 
+    def is_missing(self, record: Record) -> bool:
+        """Look for it by its correlation id."""
+        return self.find(record.key) is None
+
     def open(self, text: ChangeText) -> Record:
         """Make the change; the approval of one that lacks fields is not asked for."""
         kind = self.settings.kind
