@@ -132,8 +132,11 @@ class KeptMoving:
 
     async def end(self) -> None:
         """End what is under way, as a crash would; what has begun is recorded."""
+        # One that comes to its end instead may put flows back, or start another.
+        while running := [task for task in self._running.values() if not task.done()]:
+            self._ways.clear()
+            await end(*running)
         self._ways.clear()
-        await end(*self._running.values())
         self._running.clear()
         self._taken.clear()
         self.hurry()
@@ -215,13 +218,23 @@ class KeptMoving:
             self._problems[way] = _why(connection, late, error)
             pause_s = COMPLETE_S if _has_begun(late) else RETRY_S
             self._again[way] = loop.time() + pause_s
+            self._put_back(late)
         del self._running[way]
         self._taken.difference_update(flows)
         if start >= len(flows) and self._appending.loaded.is_set():
             self._start(connection, keep_s)
-        # Those that failed, or were sent on meanwhile, are not among what waits.
+        # What failed is tried again, and those sent on meanwhile are not among what waits.
         if not self._running or any(flow.is_due for flow in flows):
             self._changed()
+
+    def _put_back(self, late: Iterable[KeptFlow]) -> None:
+        """Have flows wait that could not be handed over. Another hand-over may come to its end
+        before `begin` is called again: what follows it must not get streams of what has begun."""
+        # They were taken until now, so that they are not among what waits already.
+        for way, flows in _by_way(flow for flow in late if flow.is_due).items():
+            self._ways[way] = flows + self._ways.get(way, [])
+            if _has_begun(flows):
+                self._begun.add(way)
 
     async def _hand_over(
         self, connection: Connection, way: Way, flows: Sequence[KeptFlow], keep_s: int
