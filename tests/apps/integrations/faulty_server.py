@@ -36,6 +36,8 @@ class FaultyServer:
         self.requests: list[tuple[str, str, Any]] = []
         self.faults: deque[Fault] = deque()
         self.away = False
+        self.is_maintained = False
+        """It says that it carries nothing out now."""
         self.held = threading.Event()
         """A request has come that is let wait."""
         self.stopped = threading.Event()
@@ -66,6 +68,8 @@ class _Handler(BaseHTTPRequestHandler):
                 fault = instance.faults.popleft()
             if instance.away:
                 fault = Fault(drop=True)
+            if instance.is_maintained:
+                fault = Fault(status=503, headers={"Retry-After": "1"})
             plain = not (fault.status or fault.drop or fault.half or fault.body)
             status, answer = 0, None
             if plain or fault.done:
