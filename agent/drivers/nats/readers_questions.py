@@ -82,11 +82,7 @@ class ReadersQuestions:
                 flows = json.loads(payload)
             except (ValueError, RecursionError):
                 continue
-            if (
-                reply.startswith(_INBOXES)
-                and isinstance(flows, list)
-                and not self._questions.full()
-            ):
+            if isinstance(flows, list) and not self._questions.full():
                 requested = [flow for flow in flows[:MOST_FLOWS] if isinstance(flow, str)]
                 self._questions.put_nowait((reply, requested))
 
@@ -128,16 +124,6 @@ class ReadersQuestions:
                 return Courses(left, bounds)
             for place in missing:
                 bounds[place] = await bounds_of(connection, place)
-
-    def _without_missing(
-        self, courses: Mapping[str, Course], bounds: Mapping[Place, tuple[int, int]]
-    ) -> dict[str, Course]:
-        """Return the courses of flows that are on no stream now, or on one that is there."""
-        gone = {place for place, bound in bounds.items() if bound == _GONE}
-        now = {flow: course[-1].place for flow, course in courses.items() if is_there(course)}
-        for place in gone.intersection(now.values()):
-            self._missing(place)
-        return {flow: course for flow, course in courses.items() if now.get(flow) not in gone}
 
 
 async def bounds_of(connection: Connection, place: Place) -> tuple[int, int]:

@@ -187,12 +187,12 @@ class HttpSession:
             raise Unreachable(
                 f"The server sends on to {where}, which is not followed; correct the address."
             )
-        said = f"The server answers {status}. {detail}".strip()
+        problem = f"The server answers {status}. {detail}".strip()
         away = status == 503 and "retry-after" in headers
         if away or status in (408, 425, 429):
-            raise Unreachable(said, retry_after_s=_retry_after(headers.get("retry-after", "")))
+            raise Unreachable(problem, retry_after_s=_retry_after(headers.get("retry-after", "")))
         if status >= 500:
-            raise Failed(said, status=status)
+            raise Failed(problem, status=status)
         raise Refused(f"The server refuses this with {status}. {detail}".strip(), status=status)
 
 

@@ -34,12 +34,12 @@ TEXT = ChangeText(
 class Scripted(FaultyServer):
     """A server that answers each request with what the test says."""
 
-    said: Any = None
+    scripted: Any = None
 
     def answer(
         self, method: str, address: str, body: Any, headers: Mapping[str, str]
     ) -> tuple[int, Any]:
-        return self.said if isinstance(self.said, tuple) else (200, self.said)
+        return self.scripted if isinstance(self.scripted, tuple) else (200, self.scripted)
 
 
 @pytest.fixture
@@ -86,14 +86,14 @@ def test_page_for_people_is_no_answer(
 def test_endpoint_that_is_only_told_may_answer_what_it_likes(
     server: Scripted, make: Callable[..., Connector]
 ) -> None:
-    told = make(id_at="", find_path="", key_at="", number_at="", link_at="")
+    endpoint = make(id_at="", find_path="", key_at="", number_at="", link_at="")
     for body in (PAGE, "OK"):
         server.faults.append(Fault(body=body))
-        assert told.open(TEXT) == Record(id=KEY, key=KEY, number=KEY)
+        assert endpoint.open(TEXT) == Record(id=KEY, key=KEY, number=KEY)
 
 
 @pytest.mark.parametrize(
-    ("said", "place", "words"),
+    ("scripted", "place", "words"),
     [
         ({"results": []}, "items", "no list of changes at items"),
         ({"items": "none"}, "items", "no list of changes at items"),
@@ -103,15 +103,15 @@ def test_endpoint_that_is_only_told_may_answer_what_it_likes(
     ],
 )
 def test_missing_list_says_nothing_of_what_there_is(
-    server: Scripted, make: Callable[..., Connector], said: Any, place: str, words: str
+    server: Scripted, make: Callable[..., Connector], scripted: Any, place: str, words: str
 ) -> None:
-    server.said = said
+    server.scripted = scripted
     with pytest.raises(Refused, match=words):
         make(find_list_at=place).find(KEY)
 
 
 @pytest.mark.parametrize(
-    ("said", "place"),
+    ("scripted", "place"),
     [
         ({"items": []}, "items"),
         ({"items": None}, "items"),
@@ -123,11 +123,11 @@ def test_missing_list_says_nothing_of_what_there_is(
     ],
 )
 def test_empty_list_means_that_there_is_none(
-    server: Scripted, make: Callable[..., Connector], said: Any, place: str
+    server: Scripted, make: Callable[..., Connector], scripted: Any, place: str
 ) -> None:
-    if isinstance(said, tuple) and said[0] == 204:
+    if isinstance(scripted, tuple) and scripted[0] == 204:
         server.faults.append(Fault(status=204))
-    server.said = said
+    server.scripted = scripted
     assert make(find_list_at=place).find(KEY) is None
 
 
@@ -135,7 +135,7 @@ def test_empty_list_means_that_there_is_none(
 def test_refused_search_says_nothing_of_what_there_is(
     server: Scripted, make: Callable[..., Connector], status: int
 ) -> None:
-    server.said = (status, {})
+    server.scripted = (status, {})
     with pytest.raises(Refused):
         make().find(KEY)
 
@@ -155,10 +155,10 @@ def test_refused_search_says_nothing_of_what_there_is(
 def test_address_that_nobody_may_be_sent_to_is_left_out(
     server: Scripted, make: Callable[..., Connector], link: str, id_at: str
 ) -> None:
-    server.said = {"ticket": {"id": "7", "name": "n" * 300, "url": link}}
+    server.scripted = {"ticket": {"id": "7", "name": "n" * 300, "url": link}}
     record = make(id_at=id_at).open(TEXT)
     assert (record.link, record.number) == ("", "n" * 100)
-    server.said = {"ticket": {"id": "7", "url": "https://example.org/7"}}
+    server.scripted = {"ticket": {"id": "7", "url": "https://example.org/7"}}
     assert make(id_at=id_at).open(TEXT).link == "https://example.org/7"
 
 
@@ -166,14 +166,14 @@ def test_address_that_nobody_may_be_sent_to_is_left_out(
 def test_id_that_is_no_part_of_a_path_is_refused(
     server: Scripted, make: Callable[..., Connector], mine: Any
 ) -> None:
-    server.said = {"ticket": {"id": mine}}
+    server.scripted = {"ticket": {"id": mine}}
     with pytest.raises(Refused, match=r"ticket\.id"):
         make().open(TEXT)
 
 
 def test_any_id_goes_into_path_and_header(server: Scripted, make: Callable[..., Connector]) -> None:
     for mine in ("ä/ö", "7?x=1", "T 1/26", "\u6570", "%2e%2e"):
-        server.said = {"ticket": {"state": "New", "external": {"ref": KEY}}}
+        server.scripted = {"ticket": {"state": "New", "external": {"ref": KEY}}}
         record = Record(id=mine, key=KEY, number=mine)
         make().begin(record)
         make().end(record, Ending.FAILED, "a")
@@ -181,7 +181,7 @@ def test_any_id_goes_into_path_and_header(server: Scripted, make: Callable[..., 
 
 
 @pytest.mark.parametrize(
-    ("said", "mine"),
+    ("scripted", "mine"),
     [
         ({"ticket": {"state": "Agreed", "external": {"ref": KEY}}}, True),
         ({"ticket": {"state": "Agreed"}}, True),
@@ -191,9 +191,9 @@ def test_any_id_goes_into_path_and_header(server: Scripted, make: Callable[..., 
     ],
 )
 def test_approval_of_another_change_is_not_ours(
-    server: Scripted, make: Callable[..., Connector], said: Any, mine: bool
+    server: Scripted, make: Callable[..., Connector], scripted: Any, mine: bool
 ) -> None:
-    server.said = said
+    server.scripted = scripted
     if mine:
         assert make().status(MINE).approval == Approval.APPROVED
         return
@@ -204,11 +204,11 @@ def test_approval_of_another_change_is_not_ours(
     assert {method for method, _, _ in server.requests} == {"GET"}
 
 
-@pytest.mark.parametrize("said", [{"ticket": {}}, {"ticket": {"state": ""}}, {}, [], None])
+@pytest.mark.parametrize("scripted", [{"ticket": {}}, {"ticket": {"state": ""}}, {}, [], None])
 def test_answer_without_a_state_is_refused(
-    server: Scripted, make: Callable[..., Connector], said: Any
+    server: Scripted, make: Callable[..., Connector], scripted: Any
 ) -> None:
-    server.said = said
+    server.scripted = scripted
     with pytest.raises(Refused, match=r"no state at ticket\.state"):
         make().status(MINE)
 
@@ -220,7 +220,7 @@ def test_state_is_approved_exactly_where_the_settings_say_so(
     for state in ("agreed", " AGREED ", "in work", "Agree", "Agreed,", "new", "Declined", "no"):
         names = ["Agreed", "In work", "Done"]
         chance.shuffle(names)
-        server.said = {"ticket": {"state": state}}
+        server.scripted = {"ticket": {"state": state}}
         status = make(approved_states=" ,".join(names)).status(MINE)
         expected = state.strip().lower() in ("agreed", "in work", "done")
         assert (status.approval == Approval.APPROVED) is expected

@@ -303,9 +303,9 @@ def _label(key: str) -> str:
 
 
 def _object(answer: Answer) -> Row:
-    found = json_of(answer)
-    if isinstance(found, Mapping):
-        return found
+    content = json_of(answer)
+    if isinstance(content, Mapping):
+        return content
     raise Failed(
         "The server answers with something else than Jira's API; look at the address.",
         status=answer.status,
@@ -334,7 +334,7 @@ def _number(row: Row) -> int:
 
 def _moment(text: object) -> datetime | None:
     try:
-        found = datetime.fromisoformat(str(text))
+        moment = datetime.fromisoformat(str(text))
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
