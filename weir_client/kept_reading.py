@@ -153,10 +153,9 @@ class StreamReading:
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Stop reading; the consumer stays."""
-        task, self._task = self._task, None
-        if task is not None:
-            await end(task)
+        """Stop reading; the consumer stays. To be called again where it was cancelled."""
+        if self._task is not None:
+            await end(self._task)
         await self._leave()
 
     async def remove(self) -> None:
@@ -243,10 +242,10 @@ class StreamReading:
         return None
 
     async def _leave(self) -> None:
-        subscription, self._subscription = self._subscription, None
-        if subscription is not None:
+        if self._subscription is not None:
             with suppress(errors.Error):
-                await subscription.unsubscribe()
+                await self._subscription.unsubscribe()
+        self._subscription = None
 
     async def _listen(self) -> None:
         """Return when nothing more comes. It is beats that count, not time: a process that stood
@@ -322,6 +321,8 @@ class OpenStreams:
         self._record = record
         self._calls = calls
         self._readings: dict[Place, StreamReading] = {}
+        self._ended: deque[tuple[StreamReading, bool]] = deque()
+        """Those that are to be closed, and whether the consumer is to be deleted."""
         self._is_done = asyncio.Event()
         """Set when something is to be acknowledged."""
         self._is_much = asyncio.Event()
@@ -351,18 +352,26 @@ class OpenStreams:
         """Return the last number that has come of each."""
         return {place: reading.received for place, reading in self._readings.items()}
 
-    async def match(self, following: Following) -> list[Place]:
-        """Read what is to be read, and nothing else; return the streams that are not read any
-        more, or anew."""
-        ended, reaches = [], following.reaches()
+    def end_unfit(self, following: Following) -> list[Place]:
+        """Take out streams that are not to be read any more, or anew, and return them; `match`
+        closes them."""
+        ended = []
         for place, reading in list(self._readings.items()):
             current = following.streams.get(place)
             if current is None or current.generation != reading.generation:
+                self._ended.append((self._readings.pop(place), current is None))
                 ended.append(place)
-                del self._readings[place]
-                await reading.close()
-                if current is None:
-                    await reading.remove()
+        return ended
+
+    async def match(self, following: Following) -> None:
+        """Read what is to be read. May be cancelled at any moment: the next call goes on."""
+        while self._ended:
+            reading, is_removed = self._ended[0]
+            await reading.close()
+            if is_removed:
+                await reading.remove()
+            self._ended.popleft()
+        reaches = following.reaches()
         for place, current in list(following.streams.items()):
             if place not in self._readings:
                 reading = self._readings[place] = StreamReading(
@@ -376,7 +385,6 @@ class OpenStreams:
                     calls=self._calls,
                 )
                 reading.start()
-        return ended
 
     def finish(self, place: Place, item: Item, generation: int) -> None:
         """Have a message acknowledged, and all before it in its stream."""
@@ -414,5 +422,5 @@ class OpenStreams:
 
     async def close(self) -> None:
         """Stop reading; the consumers stay."""
-        for reading in self._readings.values():
+        for reading in (*self._readings.values(), *(reading for reading, _ in self._ended)):
             await reading.close()

@@ -366,8 +366,9 @@ class ReliableSubscriber:
         streams that are to be read, each as soon as it can be."""
         try:
             await self._keep()
-            for place in await self._streams.match(self._following):
+            for place in self._streams.end_unfit(self._following):
                 self._held.pop(place, None)
+            await self._streams.match(self._following)
         except asyncio.CancelledError:
             # The application does not wait for it any more: it is done elsewhere.
             self._is_unsettled = True

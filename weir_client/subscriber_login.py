@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from nats import errors
 from nats.aio.client import Client
@@ -11,10 +12,26 @@ from nats.protocol.parser import PERMISSIONS_ERR
 
 SUBSCRIBER_USER = "subscriber"
 
+_Answer = TypeVar("_Answer")
+
 
 class PersistentClient(Client):
-    """A client of NATS that reconnects, too, after the server has said why it ends a connection:
-    the library would close for good, also where a server that has just started does so."""
+    """A client of NATS that may be waited for in an application's own tasks.
+
+    It reconnects, too, after the server has said why it ends a connection: the library would close
+    for good, also where a server that has just started does so. And a task that is cancelled while
+    it waits ends: the library loses that where the answer comes in the same moment, and the
+    application would wait for its task for ever.
+    """
+
+    async def request(self, *args: Any, **options: Any) -> Any:
+        return await _cancellable(super().request(*args, **options))
+
+    async def flush(self, *args: Any, **options: Any) -> None:
+        await _cancellable(super().flush(*args, **options))
+
+    async def _flush_pending(self, *args: Any, **options: Any) -> Any:
+        return await _cancellable(super()._flush_pending(*args, **options))
 
     async def _process_err(self, err_msg: str) -> None:
         if PERMISSIONS_ERR in err_msg:
@@ -65,3 +82,16 @@ def _each(
             await then()
 
     return both
+
+
+async def _cancellable(work: Awaitable[_Answer]) -> _Answer:
+    """Wait for what may lose a cancellation, as Python 3.11's `wait_for` does where its future is
+    done, and the client where it writes. Raises CancelledError in place of what came."""
+    task = asyncio.current_task()
+    assert task is not None
+    before = task.cancelling()
+    try:
+        return await work
+    finally:
+        if task.cancelling() > before:
+            raise asyncio.CancelledError
