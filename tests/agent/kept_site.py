@@ -170,10 +170,10 @@ async def received(desk: Desk, flow: str, count: int) -> None:
     try:
         await until(lambda: len(desk.numbers[flow]) >= count, f"{desk.name} {flow}", 30)
     except AssertionError:
-        follow = desk.reader._following
+        follow, numbers = desk.reader._following, desk.numbers[flow]
         raise AssertionError(
-            f"{flow}: {len(desk.numbers[flow])} of {count}; {follow}; held {desk.reader._held}; "
-            f"broken {desk.reader._streams.broken()}"
+            f"{flow}: {len(numbers)} of {count}, without {sorted(set(range(count)) - set(numbers))}"
+            f"; {follow}; held {desk.reader._held}; broken {desk.reader._streams.broken()}"
         ) from None
     assert desk.numbers[flow] == list(range(len(desk.numbers[flow])))
 

@@ -20,7 +20,7 @@ from agent.drivers.nats.multicast import MulticastOptions
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.enforcement import Enforcer
 from agent.mapped_flows import MappedFlows
-from agent.tasks import Died
+from agent.tasks import Died, end
 from tests.agent.brokers import Broker
 from tests.agent.planes import Plane, client, join, until
 from tests.agent.publishing import log_in
@@ -109,8 +109,7 @@ class Desk:
                 self.lost.append(each)
 
     async def close(self) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await end(self._task)
         await self.subscriber.close()
 
 
@@ -130,8 +129,7 @@ class Publisher:
             await asyncio.sleep(0.005)
 
     async def stop(self) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await end(self._task)
         await self._client.flush()
         await self._client.close()
 

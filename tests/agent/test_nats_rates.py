@@ -19,6 +19,7 @@ from agent.drivers.nats.names import class_inbox
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.drivers.nats.stats import Losses, read_stats
 from agent.drivers.nats.system_account import ServerLoad
+from agent.tasks import end
 from agent.telemetry import Counters, Meter
 from apps.telemetry.domain.payload import TIMING_PER_S, TIMING_SHARE
 from tests.agent.brokers import Broker, consumers_made
@@ -118,8 +119,7 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
     agent = await fleet.connect("agent", user="agent", key=broker.secrets.agent_password)
     delivering = asyncio.create_task(fleet.deliver(agent))
     yield fleet
-    delivering.cancel()
-    await asyncio.gather(delivering, return_exceptions=True)
+    await end(delivering)
     for client in fleet.clients:
         await client.close()
     await fleet.admission.close()

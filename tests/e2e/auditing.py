@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from agent.tasks import end
 from config.stack.parts import brokers
 from tests.e2e.chaos.audit import Verdict, judge
 from tests.e2e.chaos.traffic import Published, Recorded, publish_reliable, record_reliable
@@ -133,9 +134,7 @@ class AuditedLoad:
         ):
             await asyncio.sleep(0.1)
         await asyncio.sleep(0.5)  # for what should not come
-        for task in listening:
-            task.cancel()
-        await asyncio.gather(*listening, return_exceptions=True)
+        await end(*listening)
 
     def wait_flowing(self, seconds: float = 30.0) -> None:
         """Until every recorder has got something."""

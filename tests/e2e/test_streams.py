@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from agent.tasks import end
 from config.stack.parts import brokers
 from tests.e2e.auditing import AuditedLoad
 from tests.e2e.desks import (
@@ -147,9 +148,7 @@ class Desks:
     async def _live(self) -> None:
         readers = [asyncio.create_task(self._receive(name)) for name in self.wants]
         await self._enough.wait()
-        for reader in readers:
-            reader.cancel()
-        await asyncio.gather(*readers, return_exceptions=True)
+        await end(*readers)
 
     async def _receive(self, name: str) -> None:
         site = self._fleet.weir.site

@@ -27,8 +27,14 @@ Proof = Callable[[str], dict[str, str]]
 
 _BUFFER_BYTES = 8 << 20
 """With more unsent bytes than this, the server or the network is slower than the agent."""
+_LOOK_S = 0.1
+"""The pause before it is looked again whether a former connection is gone."""
 PING_S = 5.0
 """A connection that is silent for twice as long counts as lost."""
+
+
+class NobodyAnswers(Retryable):
+    """Signal that the server knows nobody who answers a request."""
 
 
 class Connection(asyncio.Protocol):
@@ -303,7 +309,8 @@ class Connection(asyncio.Protocol):
     async def request(
         self, subject: str, payload: bytes = b"", *, header: bytes = b"", timeout_s: float = 2.0
     ) -> wire.Frame:
-        """Send one request and return its answer. Raises Retryable when nobody answers in time."""
+        """Send one request and return its answer. Raises NobodyAnswers at once where nobody could,
+        and Retryable when nobody does in time."""
         self._number += 1
         reply = b"%b.%x" % (self._inbox, self._number)
         future: asyncio.Future[wire.Frame] = asyncio.get_running_loop().create_future()
@@ -317,8 +324,22 @@ class Connection(asyncio.Protocol):
         finally:
             self._replies.pop(reply, None)
         if wire.status(answer[2]) == 503:
-            raise Retryable(f"{subject}: nobody answers")
+            raise NobodyAnswers(f"{subject}: nobody answers")
         return answer
+
+    async def until_gone(self, former: Connection) -> None:
+        """Wait until the server, asked on this connection, has processed all that was written on
+        another one, which is lost here. Raises Retryable."""
+        # The server forgets where a client listens once it has read all that the client wrote.
+        subject = f"{former._inbox.decode()}.gone"
+        while True:
+            try:
+                await self.request(subject, timeout_s=_LOOK_S)
+            except NobodyAnswers:
+                return
+            except Retryable:
+                if not self.alive:
+                    raise
 
     def _answered(self, frames: list[wire.Frame]) -> None:
         for frame in frames:

@@ -15,7 +15,7 @@ from typing import Any
 
 from agent.drivers.base import DriverError, Retryable, Room, Unsupported
 from agent.drivers.nats import wire
-from agent.drivers.nats.connection import Connection
+from agent.drivers.nats.connection import Connection, NobodyAnswers
 
 log = logging.getLogger("weir.agent")
 
@@ -65,10 +65,8 @@ async def call(
     payload = b"" if body is None else json.dumps(body).encode()
     try:
         frame = await connection.request(f"$JS.API.{subject}", payload, timeout_s=timeout_s)
-    except Retryable as error:
-        if "nobody answers" in str(error):
-            raise Unsupported("the server runs without JetStream") from error
-        raise
+    except NobodyAnswers as error:
+        raise Unsupported("the server runs without JetStream") from error
     answer = json.loads(frame[3])
     fault = answer.get("error")
     if fault:

@@ -169,8 +169,10 @@ class KeptStreams:
                     self._appending.forget()
                     await self._moving.end()
                     await self._load(connection)
-                problems += await self._read_again(connection)
                 problems += await self._look_after_streams(connection)
+                # What is readable now is begun with at once: a hand-over that such a record says to
+                # have begun keeps its streams before another one gets them.
+                problems += await self._read_again(connection)
                 pause_s = self._moving.begin(connection, self._keep_s or DEFAULT_KEEP_S)
             except (DriverError, ValueError) as error:
                 problems = [f"reliable flows do not follow the map: {error}"]
@@ -216,15 +218,20 @@ class KeptStreams:
     async def _read_again(self, connection: Connection) -> list[str]:
         """Read again the records that could not be read, and return why they cannot be now."""
         unread = [flow for flow in self._flows.values() if flow.recorded.problem]
+        read: list[tuple[KeptFlow, Recorded]] = []
         for flow in unread[:TOGETHER]:
             try:
-                flow.recorded = await course_records.read(connection, flow.name)
+                read.append((flow, await course_records.read(connection, flow.name)))
             except DriverError as error:
                 _check_alive(connection, error)
-            if not flow.recorded.problem:
+        for flow, recorded in read:
+            flow.recorded = recorded
+            if not recorded.problem:
                 flow.goal = self._wanted.get(flow.name) if self._is_mapped else flow.place
                 flow.is_astray = flow.place is None and flow.goal is not None
                 self._appending.give(flow)
+                # The stream that it is on is looked after in the next turn.
+                self._changed.set()
         return [_unreadable(flow) for flow in unread if flow.recorded.problem]
 
     # --- streams

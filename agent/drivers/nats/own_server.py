@@ -51,6 +51,7 @@ class OwnServer:
             greet=self._greet,
             inbox=names.AGENT_INBOX,
             tls=tls,
+            is_ordered=True,
         )
         self.admission = (
             Admission(

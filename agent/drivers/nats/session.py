@@ -14,6 +14,9 @@ from agent.drivers.nats.connection import Connection, Proof
 log = logging.getLogger(__name__)
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.02, 1.0
+GONE_S = 10.0
+"""How long the server may need to process what the connection before has written: it needs longer
+where it cannot know that that one is lost."""
 
 Greet = Callable[[Connection], Awaitable[None]]
 
@@ -30,15 +33,18 @@ class Session:
         inbox: str = "_INBOX",
         tls: ssl.SSLContext | None = None,
         proof: Proof | None = None,
+        is_ordered: bool = False,
     ) -> None:
         """Take `greet`, which runs first on every connection. It raises Unsupported (nobody may use
         this server until it is another one), Fenced (the session does not connect again) or
-        Retryable. For `inbox`, `tls` and `proof` see `Connection.open`."""
+        Retryable. For `inbox`, `tls` and `proof` see `Connection.open`. With `is_ordered` the
+        server has processed all that was written on one connection before there is the next."""
         self._inbox = inbox
         self._tls = tls
         self._proof = proof
         self._url = url if callable(url) else lambda: url
         self._greet = greet
+        self._is_ordered = is_ordered
         self.name = name
         self._current: Connection | None = None
         self._there = asyncio.Event()
@@ -134,10 +140,19 @@ class Session:
             proof=self._proof,
             met=met,
         )
-        if self._greet is not None:
-            try:
+        try:
+            if self._is_ordered and self._current is not None:
+                await self._outlive(connection, self._current)
+            if self._greet is not None:
                 await self._greet(connection)
-            except BaseException:
-                connection.close("not greeted")
-                raise
+        except BaseException:
+            connection.close("not greeted")
+            raise
         return connection
+
+    async def _outlive(self, connection: Connection, former: Connection) -> None:
+        try:
+            async with asyncio.timeout(GONE_S):
+                await connection.until_gone(former)
+        except TimeoutError:
+            log.warning("%s: the server still has the connection before", self.name)

@@ -6,6 +6,13 @@ follow (`Nats-Expected-Last-Sequence`), so the batches form a chain:
 - a batch that fails takes all later ones with it: order survives without waiting for answers;
 - a second writer (an older incarnation of this agent) cannot slip anything in unnoticed.
 
+A chain knows how many messages are ahead of it, not which. Were a batch of an earlier chain stored
+after a new one had begun, and as large as its first batch, that one would be refused and the second
+one stored: the first would be lost, as the last position is above it. So a chain begins once the
+server has processed all that was written before: on this connection it has when it refuses a
+message that asks for a number that no stream reaches, and a former connection is gone before the
+session has the next one (`session.py`).
+
 After a break (connection lost, broker restarted, chain refused) it reads where the stream stands
 and, per subject, which message came last; subjects carry one origin each and positions in an
 origin rise, so whatever is not above the last position is already there and is left out. That
@@ -31,13 +38,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from agent.drivers.base import DriverError, Retryable
-from agent.drivers.nats import jetstream, wire
+from agent.drivers.nats import jetstream, names, wire
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.session import Session
 
 log = logging.getLogger(__name__)
 
 EXPECTED = b"Nats-Expected-Last-Sequence"
+_NEVER = 1 << 62
+"""A number that no stream reaches."""
 POSITION = b"Weir-Position"
 BATCH = 500
 """The number of messages in one batch; the server takes 1,000."""
@@ -218,7 +227,11 @@ class StreamWriter:
 
     async def _serve(self, connection: Connection) -> None:
         """Send batches and collect acknowledgements until the chain breaks."""
-        # First read the last number, then the positions: a message of ours that arrives in
+        self._waiting.extendleft(job for batch in reversed(self._sent) for job in batch.jobs[::-1])
+        self._sent.clear()
+        state = await self._owned.find(connection, self._stream)
+        await _until_processed(connection, state.config["subjects"][0])
+        # First read the last number, then the positions: a message of another agent that arrives in
         # between breaks the chain; in the other order it would be appended twice.
         state = await self._owned.find(connection, self._stream)
         # Check after the last number is known: an agent that claims the broker later breaks this
@@ -227,8 +240,6 @@ class StreamWriter:
         self._last = state.last
         self._high.clear()
         self._broken.clear()
-        self._waiting.extendleft(job for batch in reversed(self._sent) for job in batch.jobs[::-1])
-        self._sent.clear()
         inbox = connection.inbox()
         sid = connection.subscribe(inbox, self._acknowledged)
         try:
@@ -286,6 +297,10 @@ class StreamWriter:
                 news.append(message)
             self.duplicates += len(job.messages) - (len(news) - before)
         if not news:
+            if self._sent:
+                # What it repeats may be on its way.
+                self._sent[-1].jobs.extend(jobs)
+                return
             for job in jobs:
                 job.held()
             return
@@ -352,6 +367,9 @@ class StreamWriter:
 
     def _acknowledged(self, frames: list[wire.Frame]) -> None:
         for _, _, header, payload in frames:
+            if self._broken.is_set():
+                # What is stored behind a gap says nothing of what is before it.
+                return
             if wire.status(header) == 503:
                 self._break("no stream stores it")
                 return
@@ -378,6 +396,17 @@ class StreamWriter:
         self._wait = code != jetstream.WRONG_LAST_SEQUENCE
         self._broken.set()
         self._work.set()
+
+
+async def _until_processed(connection: Connection, pattern: str) -> None:
+    """Wait until a stream with subjects of this pattern has stored, or refused, all that was
+    written to it on this connection. Raises Retryable."""
+    # It is refused, so nothing is stored; answers about a stream may come before what is in it.
+    await connection.request(
+        pattern.replace("*", names.MARK).replace(">", names.MARK),
+        header=wire.header_block({EXPECTED: b"%d" % _NEVER}),
+        timeout_s=_ACK_TIMEOUT_S,
+    )
 
 
 def _cut(messages: list[Outgoing], start: int) -> list[Outgoing]:

@@ -4,8 +4,10 @@ import asyncio
 
 import pytest
 
-from agent.drivers.base import DriverError, Room
-from agent.drivers.nats import jetstream, stream_reader, wire
+from agent.drivers.base import DriverError, Retryable, Room
+from agent.drivers.nats import jetstream, stream_reader, stream_writer, wire
+from agent.drivers.nats import session as sessions
+from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.session import Session
 from agent.drivers.nats.stream_reader import Settler, StreamReader
 from agent.drivers.nats.stream_writer import BATCH, POSITION, Outgoing, StreamWriter, position_of
@@ -86,6 +88,84 @@ async def test_a_job_larger_than_a_batch_ends_when_all_of_it_is_held(server):
         assert state is not None
         assert state.messages == count
         await writer.close()
+        await session.close()
+
+
+class Overtaking(jetstream.Owned):
+    """A server whose first answer about a stream overtakes a message that is on its way there."""
+
+    def __init__(self, *messages: Outgoing) -> None:
+        super().__init__()
+        self._messages = list(messages)
+
+    async def find(self, connection: Connection, name: str) -> jetstream.StreamState:
+        state = await super().find(connection, name)
+        while self._messages:
+            subject, _, lines, payload, _ = self._messages.pop(0)
+            header = wire.HEADER_START + wire.CRLF + lines + wire.CRLF
+            connection.write(wire.publication(subject, payload, header=header))
+        return state
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("late", [1, 2, 3])
+async def test_what_is_on_its_way_from_a_writer_before_costs_no_message(server, monkeypatch, late):
+    """Were the first batch refused because of it, the second would come where the first belongs."""
+    monkeypatch.setattr(stream_writer, "BATCH", 1)
+    async with asyncio.timeout(20):
+        session = await _session(server)
+        before = [_message(i, b"s.b") for i in range(1, late + 1)]
+        writer = StreamWriter(session, "S", owned=Overtaking(*before))
+        await asyncio.gather(*(writer.append([_message(i)]) for i in range(1, 8)))
+        assert await _content(session) == [
+            *((b"s.b", i) for i in range(1, late + 1)),
+            *((b"s.a", i) for i in range(1, 8)),
+        ]
+        await writer.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
+async def test_what_is_appended_again_is_held_no_earlier_than_the_first_time(server):
+    async with asyncio.timeout(20):
+        session = await _session(server)
+        writer = StreamWriter(session, "S")
+        await writer.append([_message(1)])
+        held: list[int] = []
+        jobs = []
+        for number in range(2):
+            jobs.append(writer.add([_message(i) for i in range(2, 50)]))
+            jobs[-1].add_done_callback(lambda _, number=number: held.append(number))
+            while writer._waiting:
+                await asyncio.sleep(0)
+        assert held == []
+        await asyncio.gather(*jobs)
+        assert held == [0, 1]
+        await writer.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
+async def test_a_session_has_no_connection_before_the_last_one_is_gone_at_the_server(
+    server, monkeypatch
+):
+    async with asyncio.timeout(20):
+        session = Session(server.url, name="test", is_ordered=True).start()
+        first = await session.connection(5)
+        # The server does not learn yet that it is lost.
+        first.lost.set()
+        with pytest.raises(Retryable):
+            await session.connection(0.5)
+        first.lost.clear()
+        first.close()
+        second = await session.connection(5)
+        assert second is not first
+        # One that never goes is not waited for for ever.
+        monkeypatch.setattr(sessions, "GONE_S", 0.2)
+        second.lost.set()
+        assert await session.connection(5) is not second
+        second.lost.clear()
+        second.close()
         await session.close()
 
 
