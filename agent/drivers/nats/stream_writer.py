@@ -230,7 +230,7 @@ class StreamWriter:
         self._waiting.extendleft(job for batch in reversed(self._sent) for job in batch.jobs[::-1])
         self._sent.clear()
         state = await self._owned.find(connection, self._stream)
-        await _until_processed(connection, state.config["subjects"][0])
+        await _until_processed(connection, state.config.get("subjects") or [])
         # First read the last number, then the positions: a message of another agent that arrives in
         # between breaks the chain; in the other order it would be appended twice.
         state = await self._owned.find(connection, self._stream)
@@ -398,15 +398,17 @@ class StreamWriter:
         self._work.set()
 
 
-async def _until_processed(connection: Connection, pattern: str) -> None:
-    """Wait until a stream with subjects of this pattern has stored, or refused, all that was
+async def _until_processed(connection: Connection, patterns: Sequence[str]) -> None:
+    """Wait until the stream with subjects of these patterns has stored, or refused, all that was
     written to it on this connection. Raises Retryable."""
-    # It is refused, so nothing is stored; answers about a stream may come before what is in it.
-    await connection.request(
-        pattern.replace("*", names.MARK).replace(">", names.MARK),
-        header=wire.header_block({EXPECTED: b"%d" % _NEVER}),
-        timeout_s=_ACK_TIMEOUT_S,
-    )
+    # Answers about a stream overtake what is on its way there; a message does not, and this one is
+    # never stored.
+    for pattern in patterns[:1]:
+        await connection.request(
+            pattern.replace("*", names.MARK).replace(">", names.MARK),
+            header=wire.header_block({EXPECTED: b"%d" % _NEVER}),
+            timeout_s=_ACK_TIMEOUT_S,
+        )
 
 
 def _cut(messages: list[Outgoing], start: int) -> list[Outgoing]:
