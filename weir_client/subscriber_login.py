@@ -20,8 +20,8 @@ class PersistentClient(Client):
 
     It reconnects, too, after the server has said why it ends a connection: the library would close
     for good, also where a server that has just started does so. And a task that is cancelled while
-    it waits ends: the library loses that where the answer comes in the same moment, and the
-    application would wait for its task for ever.
+    it requests, publishes, subscribes or flushes ends: the library loses that where the answer
+    comes in the same moment, and the application would wait for its task for ever.
     """
 
     async def request(self, *args: Any, **options: Any) -> Any:

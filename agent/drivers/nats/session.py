@@ -15,8 +15,8 @@ log = logging.getLogger(__name__)
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.02, 1.0
 GONE_S = 10.0
-"""How long the server may need to process what the connection before has written: it needs longer
-where it cannot know that that one is lost."""
+"""How long the server may need to read what it has of the connection before: it needs longer where
+it cannot know that that one is lost."""
 
 Greet = Callable[[Connection], Awaitable[None]]
 
@@ -38,7 +38,8 @@ class Session:
         """Take `greet`, which runs first on every connection. It raises Unsupported (nobody may use
         this server until it is another one), Fenced (the session does not connect again) or
         Retryable. For `inbox`, `tls` and `proof` see `Connection.open`. With `is_ordered` the
-        server has processed all that was written on one connection before there is the next."""
+        server reads nothing more of one connection once there is the next, after `GONE_S` at the
+        latest."""
         self._inbox = inbox
         self._tls = tls
         self._proof = proof
@@ -47,6 +48,8 @@ class Session:
         self._is_ordered = is_ordered
         self.name = name
         self._current: Connection | None = None
+        self._former: Connection | None = None
+        """The one before, while the server may still read it, and where that matters."""
         self._there = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.problem = ""
@@ -122,6 +125,9 @@ class Session:
                 self._met = self._known = "".join(met)
                 self._there.set()
                 await self._current.lost.wait()
+                if self._is_ordered:
+                    self._former = self._current
+                    self._former.cut()
                 self.problem = self._current.reason or "connection lost"
                 log.info("%s: %s", self.name, self.problem)
                 # A server that accepts and closes connections at once must not cause a busy loop.
@@ -141,18 +147,20 @@ class Session:
             met=met,
         )
         try:
-            if self._is_ordered and self._current is not None:
-                await self._outlive(connection, self._current)
             if self._greet is not None:
                 await self._greet(connection)
+            if self._former is not None:
+                await self._outlive(connection, self._former)
+                self._former = None
         except BaseException:
             connection.close("not greeted")
             raise
         return connection
 
     async def _outlive(self, connection: Connection, former: Connection) -> None:
-        try:
+        is_gone = False
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GONE_S):
-                await connection.until_gone(former)
-        except TimeoutError:
-            log.warning("%s: the server still has the connection before", self.name)
+                is_gone = await connection.until_gone(former)
+        if not is_gone:
+            log.warning("%s: the server may still read the connection before", self.name)

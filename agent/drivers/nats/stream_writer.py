@@ -10,8 +10,8 @@ A chain knows how many messages are ahead of it, not which. Were a batch of an e
 after a new one had begun, and as large as its first batch, that one would be refused and the second
 one stored: the first would be lost, as the last position is above it. So a chain begins once the
 server has processed all that was written before: on this connection it has when it refuses a
-message that asks for a number that no stream reaches, and a former connection is gone before the
-session has the next one (`session.py`).
+message that asks for a number that no stream reaches, and of a former connection it reads nothing
+once the session has the next one (`session.py`; ADR 55 says what is left).
 
 After a break (connection lost, broker restarted, chain refused) it reads where the stream stands
 and, per subject, which message came last; subjects carry one origin each and positions in an
@@ -230,7 +230,7 @@ class StreamWriter:
         self._waiting.extendleft(job for batch in reversed(self._sent) for job in batch.jobs[::-1])
         self._sent.clear()
         state = await self._owned.find(connection, self._stream)
-        await _until_processed(connection, state.config.get("subjects") or [])
+        await self._until_processed(connection, state.config.get("subjects") or [])
         # First read the last number, then the positions: a message of another agent that arrives in
         # between breaks the chain; in the other order it would be appended twice.
         state = await self._owned.find(connection, self._stream)
@@ -250,6 +250,25 @@ class StreamWriter:
                 await self._wait_for_work(connection)
         finally:
             connection.unsubscribe(sid)
+
+    async def _until_processed(self, connection: Connection, patterns: Sequence[str]) -> None:
+        """Wait until the stream, which has subjects of these patterns, has stored or refused all
+        that was written to it on this connection. Raises _Broken or Retryable."""
+        # Answers about a stream overtake what is on its way there; a message does not, and this one
+        # is never stored.
+        for pattern in patterns[:1]:
+            frame = await connection.request(
+                pattern.replace("*", names.MARK).replace(">", names.MARK),
+                header=wire.header_block({EXPECTED: b"%d" % _NEVER}),
+                timeout_s=_ACK_TIMEOUT_S,
+            )
+            answer = json.loads(frame[3])
+            fault = answer.get("error") if isinstance(answer, dict) else None
+            code = fault.get("err_code", 0) if fault else 0
+            if code != jetstream.WRONG_LAST_SEQUENCE:
+                # A server that has too much to do says so ahead of what it has.
+                self._break(str(fault.get("description") if fault else answer), code=code)
+                raise _Broken
 
     async def _wait_for_work(self, connection: Connection) -> None:
         """Wait until there is work again. Raises _Broken or Retryable when the chain may be
@@ -396,19 +415,6 @@ class StreamWriter:
         self._wait = code != jetstream.WRONG_LAST_SEQUENCE
         self._broken.set()
         self._work.set()
-
-
-async def _until_processed(connection: Connection, patterns: Sequence[str]) -> None:
-    """Wait until the stream with subjects of these patterns has stored, or refused, all that was
-    written to it on this connection. Raises Retryable."""
-    # Answers about a stream overtake what is on its way there; a message does not, and this one is
-    # never stored.
-    for pattern in patterns[:1]:
-        await connection.request(
-            pattern.replace("*", names.MARK).replace(">", names.MARK),
-            header=wire.header_block({EXPECTED: b"%d" % _NEVER}),
-            timeout_s=_ACK_TIMEOUT_S,
-        )
 
 
 def _cut(messages: list[Outgoing], start: int) -> list[Outgoing]:

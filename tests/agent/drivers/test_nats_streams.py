@@ -1,6 +1,8 @@
 """Writers and readers of streams on a real server: each message once, in order, whatever dies."""
 
 import asyncio
+import os
+import signal
 
 import pytest
 
@@ -151,21 +153,53 @@ async def test_a_session_has_no_connection_before_the_last_one_is_gone_at_the_se
 ):
     async with asyncio.timeout(20):
         session = Session(server.url, name="test", is_ordered=True).start()
-        first = await session.connection(5)
-        # The server does not learn yet that it is lost.
-        first.lost.set()
+        other = await Connection.open(server.url, name="other")
+        connection = await session.connection(5)
+
+        async def lose(listening: str) -> int:
+            sid = other.subscribe(listening, lambda _: None)
+            await other.flush()
+            connection.close()
+            return sid
+
+        # Somebody listens where it did, as it does as long as the server reads it.
+        sid = await lose(f"{connection._inbox.decode()}.*")
         with pytest.raises(Retryable):
             await session.connection(0.5)
-        first.lost.clear()
-        first.close()
-        second = await session.connection(5)
-        assert second is not first
+        other.unsubscribe(sid)
+        connection = await session.connection(5)
         # One that never goes is not waited for for ever.
-        monkeypatch.setattr(sessions, "GONE_S", 0.2)
-        second.lost.set()
-        assert await session.connection(5) is not second
-        second.lost.clear()
-        second.close()
+        monkeypatch.setattr(sessions, "GONE_S", 0.3)
+        await lose(f"{connection._inbox.decode()}.*")
+        connection = await session.connection(5)
+        # Where somebody listens to everything it cannot be known.
+        monkeypatch.setattr(sessions, "GONE_S", 30)
+        await lose(">")
+        connection = await session.connection(5)
+        other.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
+async def test_what_a_lost_connection_has_not_sent_is_never_sent(server):
+    async with asyncio.timeout(20):
+        session = Session(server.url, name="test", is_ordered=True).start()
+        connection = await session.connection(5)
+        listener = await Connection.open(server.url, name="listener")
+        heard: list[int] = []
+        listener.subscribe("s.a", lambda frames: heard.append(len(frames)))
+        await listener.flush()
+        os.kill(server.pid, signal.SIGSTOP)
+        for _ in range(24):
+            connection.write(wire.publication(b"s.a", bytes(1_000_000)))
+        connection.close("the server has fallen silent")
+        await asyncio.sleep(0.1)
+        os.kill(server.pid, signal.SIGCONT)
+        await session.connection(5)
+        await listener.flush()
+        # The server may have got what fits into its own buffer.
+        assert sum(heard) < 12
+        listener.close()
         await session.close()
 
 
