@@ -255,6 +255,7 @@ bench: install dev ## measure optimizers and agents, as ratios to plain implemen
 	$(BIN)/python -m benchmarks.placement
 	$(BIN)/python -m benchmarks.mapping
 	$(BIN)/python -m benchmarks.hand_overs
+	$(BIN)/python -m benchmarks.publisher_times
 	$(BIN)/python -m benchmarks.adaptation
 	$(BIN)/python -m benchmarks.correlation
 	$(BIN)/python -m benchmarks.planners

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -183,8 +182,7 @@ class Crowd:
         self.second = 0
         self.times = PublisherTimes(clock=lambda: float(self.second))
 
-    def read(self) -> float:
-        """Read them all; returns the processor time that it took."""
+    def read(self) -> None:
         self.second += 1
         rows = [
             {
@@ -195,26 +193,25 @@ class Crowd:
             }
             for n in range(len(self.names))
         ]
-        began_s = time.process_time()
         self.times.read(rows, dict(enumerate(self.names)).get)
-        return time.process_time() - began_s
 
     @property
     def last(self) -> PublisherReading:
         return self.times.readings[-1]
 
 
-def test_thousands_of_connections_take_microseconds_each() -> None:
+def test_thousands_of_connections_are_all_read() -> None:
     crowd = Crowd(5_000)
-    assert min([crowd.read() for _ in range(5)][1:]) / 5_000 < 10e-6
+    for _ in range(3):
+        crowd.read()
     assert (len(crowd.last.sent), crowd.last.left) == (5_000, 0)
 
 
 def test_of_a_hundred_thousand_connections_few_are_read_always_the_same() -> None:
     """The agent forwards messages on the thread that reads them."""
     crowd = Crowd(100_000)
-    took_s = [crowd.read() for _ in range(5)]
-    assert min(took_s[2:]) < 0.1
+    for _ in range(3):
+        crowd.read()
     reported = crowd.last.sent.keys()
     assert len(reported) > MOST_PUBLISHERS / 2
     assert crowd.last.left == 100_000 - len(reported)

@@ -35,6 +35,7 @@ class Estuary:
         for broker in "abcd":
             self.put("set_bucket", PART if broker != "d" else NOTHING, broker=broker)
         self.order(ORDER)
+        self.offered: dict[str, float] = {}
         self.later(300)
         revision_bump(self.system)
         self.agents = agents_come(self.harbour)
@@ -75,6 +76,7 @@ class Estuary:
 
     def measure(self, **offered: float) -> None:
         """Have agents measure these rates over the last ten seconds; older samples go."""
+        self.offered = offered
         Sample.objects.all().delete()
         for broker, rate in offered.items():
             for ago in range(10):
@@ -116,8 +118,10 @@ class Estuary:
         adaptation_tick()
 
     def follow(self, rounds: int = 6) -> None:
-        """Let the loops run and agents follow, one after the other."""
+        """Let the loops run and agents follow, one after the other; traffic stays as it is."""
         for _ in range(rounds):
+            # On a slow machine what was measured would be too old by now.
+            self.measure(**self.offered)
             self.tick()
             for broker in "cabd":
                 self.obey(broker)
