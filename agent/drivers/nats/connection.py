@@ -31,7 +31,7 @@ Proof = Callable[[str], dict[str, str]]
 _BUFFER_BYTES = 8 << 20
 """With more unsent bytes than this, the server or the network is slower than the agent."""
 _LOOK_S = 0.1
-"""How long it is waited for somebody who hears a question, and the pause before the next one."""
+"""The pause before it is looked again whether a former connection is gone."""
 PING_S = 5.0
 """A connection that is silent for twice as long counts as lost."""
 
@@ -359,14 +359,16 @@ class Connection(asyncio.Protocol):
 
     async def _is_heard(self, subject: str) -> bool:
         """Return whether anybody listens to a subject. Raises Retryable."""
+        answers: list[wire.Frame] = []
+        inbox = self.inbox()
+        sid = self.subscribe(inbox, answers.extend)
         try:
-            await self.request(subject, timeout_s=_LOOK_S)
-        except NobodyAnswers:
-            return False
-        except Retryable:
-            if not self.alive:
-                raise
-        return True
+            self.write(wire.publication(subject.encode(), b"", reply=inbox.encode()))
+            # However slow the server is, that nobody listens it says first.
+            await self.flush(PING_S)
+        finally:
+            self.unsubscribe(sid)
+        return not any(wire.status(header) == 503 for _, _, header, _ in answers)
 
     def _answered(self, frames: list[wire.Frame]) -> None:
         for frame in frames:

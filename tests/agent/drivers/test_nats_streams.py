@@ -181,6 +181,21 @@ async def test_a_session_has_no_connection_before_the_last_one_is_gone_at_the_se
 
 
 @pytest.mark.asyncio
+async def test_a_slow_server_does_not_look_as_if_somebody_listened(server):
+    async with asyncio.timeout(20):
+        one, other = [await Connection.open(server.url, name=name) for name in ("one", "other")]
+        other.subscribe("somebody", lambda _: None)
+        await other.flush()
+        os.kill(server.pid, signal.SIGSTOP)
+        asking = [asyncio.create_task(one._is_heard(name)) for name in ("nobody", "somebody")]
+        assert not (await asyncio.wait(asking, timeout=0.3))[0]
+        os.kill(server.pid, signal.SIGCONT)
+        assert await asyncio.gather(*asking) == [False, True]
+        one.close()
+        other.close()
+
+
+@pytest.mark.asyncio
 async def test_what_a_lost_connection_has_not_sent_is_never_sent(server):
     async with asyncio.timeout(20):
         session = Session(server.url, name="test", is_ordered=True).start()
