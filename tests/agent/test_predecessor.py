@@ -7,8 +7,6 @@ are of another time: nobody here wants the flow, so whatever it reads it would l
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,6 +19,7 @@ import pytest
 from agent.drivers.nats.server_config import BrokerSecrets
 from tests.agent.brokers import Broker
 from tests.agent.planes import stored
+from tests.freezing import freeze, thaw
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -57,10 +56,10 @@ class Agent:
         return line.strip()
 
     def freeze(self) -> None:
-        os.kill(self._process.pid, signal.SIGSTOP)
+        freeze(self._process.pid)
 
     def thaw(self) -> None:
-        os.kill(self._process.pid, signal.SIGCONT)
+        thaw(self._process.pid)
 
     def end(self) -> None:
         self._process.kill()

@@ -11,6 +11,7 @@ import pytest
 
 from config.stack import Stack, StackError, proc
 from config.stack.site import TAG_PART, TAG_STACK
+from tests.freezing import freeze
 from tests.stack.support import MakeStack, eventually, living, plain_environment
 
 pytestmark = pytest.mark.stack
@@ -90,7 +91,7 @@ def test_everything_killed_at_once_is_swept_up(make_stack: MakeStack) -> None:
     assert supervisor is not None
     assert launcher is not None
     for identity in (supervisor, launcher):
-        proc.send(identity.pid, signal.SIGSTOP)  # neither can help the other any more
+        freeze(identity.pid)  # neither can help the other any more
     for identity in (supervisor, launcher):
         proc.send(identity.pid, signal.SIGKILL)
     stack.down()

@@ -1,8 +1,6 @@
 """Writers and readers of streams on a real server: each message once, in order, whatever dies."""
 
 import asyncio
-import os
-import signal
 
 import pytest
 
@@ -15,6 +13,7 @@ from agent.drivers.nats.stream_reader import Settler, StreamReader
 from agent.drivers.nats.stream_writer import BATCH, POSITION, Outgoing, StreamWriter, position_of
 from agent.memory import Memory
 from tests.agent.planes import until
+from tests.freezing import freeze, thaw
 from tests.nats_server import NatsServer
 
 CONFIG = {"name": "S", "subjects": ["s.>"], "allow_atomic": True}
@@ -186,10 +185,10 @@ async def test_a_slow_server_does_not_look_as_if_somebody_listened(server):
         one, other = [await Connection.open(server.url, name=name) for name in ("one", "other")]
         other.subscribe("somebody", lambda _: None)
         await other.flush()
-        os.kill(server.pid, signal.SIGSTOP)
+        freeze(server.pid)
         asking = [asyncio.create_task(one._is_heard(name)) for name in ("nobody", "somebody")]
         assert not (await asyncio.wait(asking, timeout=0.3))[0]
-        os.kill(server.pid, signal.SIGCONT)
+        thaw(server.pid)
         assert await asyncio.gather(*asking) == [False, True]
         one.close()
         other.close()
@@ -204,12 +203,12 @@ async def test_what_a_lost_connection_has_not_sent_is_never_sent(server):
         heard: list[int] = []
         listener.subscribe("s.a", lambda frames: heard.append(len(frames)))
         await listener.flush()
-        os.kill(server.pid, signal.SIGSTOP)
+        freeze(server.pid)
         for _ in range(24):
             connection.write(wire.publication(b"s.a", bytes(1_000_000)))
         connection.close("the server has fallen silent")
         await asyncio.sleep(0.1)
-        os.kill(server.pid, signal.SIGCONT)
+        thaw(server.pid)
         await session.connection(5)
         await listener.flush()
         # The server may have got what fits into its own buffer.

@@ -41,6 +41,7 @@ from tests.factories.interest_imports import (
     start,
     table,
 )
+from tests.freezing import freeze, thaw
 from weir.lifecycle.imports import ImportCommand, ImportState
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -190,7 +191,7 @@ def test_a_frozen_worker_that_wakes_writes_nothing_beside_the_next(
     public_id = queued(api, system)
     with worker(public_id) as frozen:
         until(within(public_id, "write"))
-        os.kill(frozen.pid, signal.SIGSTOP)
+        freeze(frozen.pid)
         settings.WEIR_RUN_SILENCE_S = 0.0
         until(imports_reap)
         settings.WEIR_RUN_SILENCE_S = 30.0
@@ -198,7 +199,7 @@ def test_a_frozen_worker_that_wakes_writes_nothing_beside_the_next(
             # The second attempt waits for the lock that the first one holds in its sleep.
             until(lambda: row_of(public_id).attempt == 2 and row_of(public_id).phase == "match")
             assert is_as_before(system)
-            os.kill(frozen.pid, signal.SIGCONT)
+            thaw(frozen.pid)
             assert frozen.wait(PATIENCE_S) == 0
     row = row_of(public_id)
     assert (row.state, row.attempt) == (ImportState.SUCCEEDED, 2)
