@@ -1,16 +1,29 @@
 """What all tests of the agent share."""
 
+import asyncio
 import gc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import uvloop
 
 from tests.agent.enforcing import Here
 from tests.agent.gated_broker import GatedBroker
 from tests.agent.planes import Plane, client
 from tests.nats_server import NatsServer
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Run tests of drivers also on the loop that agents run on where it is installed, as it is with
+    Weir: its transports are not those of asyncio."""
+    loops: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
+    if "drivers" in item.path.parts:
+        loops["uvloop"] = uvloop.new_event_loop
+    return loops
 
 
 @pytest.fixture(autouse=True, scope="module")

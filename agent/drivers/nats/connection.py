@@ -336,7 +336,10 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             return
         own = self._transport.get_extra_info("socket")
-        # On a second handle of it: uvloop's has no such method. There is none once it is closed.
+        if own is None:
+            # uvloop has closed it, and nothing of it is left to be sent.
+            return
+        # On a second handle of it: uvloop's has no such method.
         with (
             contextlib.suppress(OSError),
             socket.socket(fileno=os.dup(own.fileno())) as same,

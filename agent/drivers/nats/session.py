@@ -132,6 +132,11 @@ class Session:
                 log.info("%s: %s", self.name, self.problem)
                 # A server that accepts and closes connections at once must not cause a busy loop.
                 await asyncio.sleep(_FIRST_WAIT_S)
+        except Exception as error:
+            # It would be seen by nobody before the session is closed.
+            self.problem = f"a fault of the agent: {error!r}; its log has more"
+            log.exception("%s: the session has ended by a fault", self.name)
+            raise
         finally:
             if self._current is not None:
                 self._current.close()

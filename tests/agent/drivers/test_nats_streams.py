@@ -20,7 +20,7 @@ CONFIG = {"name": "S", "subjects": ["s.>"], "allow_atomic": True}
 
 
 async def _session(server: NatsServer) -> Session:
-    session = Session(server.url, name="test").start()
+    session = Session(server.url, name="test", is_ordered=True).start()
     await jetstream.ensure_stream(await session.connection(5), CONFIG)
     return session
 
