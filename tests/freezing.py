@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-FREEZE_S = 20.0
+FREEZE_S = 60.0
 
 
 def freeze(pid: int) -> None:

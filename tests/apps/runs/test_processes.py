@@ -12,6 +12,8 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.cache import cache
 
+from apps.common.tasks_by_name import queues_taken
+
 pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE_S = 60.0
@@ -86,11 +88,16 @@ def test_only_a_worker_of_its_queue_counts(sent: Any, api: Any, tmp_path: Path) 
             )
         try:
             deadline = time.monotonic() + PATIENCE_S
-            while "ready." not in (tmp_path / "worker.log").read_text():
-                assert time.monotonic() < deadline, (tmp_path / "worker.log").read_text()
-                time.sleep(0.1)
-            now = answering(api)
-            assert {name for name in workers if now[name]} == names
+            # A busy machine may miss one question, of either.
+            while not (taken := queues_taken(within_s=1.0)) >= set(queue.split(",")):
+                text = (tmp_path / "worker.log").read_text()
+                assert time.monotonic() < deadline, f"it takes from {taken}: {text}"
+            counted: set[str] | None = None
+            while counted != names:
+                assert time.monotonic() < deadline, f"{counted} while it takes from {taken}"
+                now = answering(api)
+                counted = {name for name in workers if now[name]}
+                assert counted <= names
         finally:
             worker.terminate()
             worker.wait(PATIENCE_S)
