@@ -11,7 +11,7 @@ class Api:
     """The REST API as a browser session uses it; patient with a web process that restarts."""
 
     def __init__(self, address: str, username: str = "demo", password: str = "weir-demo") -> None:
-        self.client = httpx.Client(base_url=address, timeout=10.0)
+        self.client = httpx.Client(base_url=address, timeout=60.0)
         token = self.client.get("/api/v1/session").json()["csrf_token"]
         answer = self.client.post(
             "/api/v1/session",

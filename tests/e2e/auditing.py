@@ -136,7 +136,7 @@ class AuditedLoad:
         await asyncio.sleep(0.5)  # for what should not come
         await end(*listening)
 
-    def wait_flowing(self, seconds: float = 30.0) -> None:
+    def wait_flowing(self, seconds: float = 60.0) -> None:
         """Until every recorder has got something."""
         deadline = time.monotonic() + seconds
         while not all(recorded.numbers for recorded in self._recorded.values()):

@@ -98,7 +98,7 @@ class Fleet:
         for name in brokers.NAMES:
             port = brokers.monitor_port_of(self.weir.site, name)
             url = f"http://127.0.0.1:{port}/connz?acc=CLIENTS&limit=4096"
-            with urllib.request.urlopen(url, timeout=5) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 rows = json.load(answer)["connections"] or ()
                 listed[name] = [row.get("name", "") for row in rows]
         return listed

@@ -138,7 +138,7 @@ class Desks:
         for broker in set(self._at.values()):
             port = brokers.monitor_port_of(self._fleet.weir.site, broker)
             url = f"http://127.0.0.1:{port}/connz?acc=CLIENTS&limit=4096"
-            with urllib.request.urlopen(url, timeout=10) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 rows = json.load(answer)["connections"] or ()
             sent += sum(
                 row["out_msgs"] for row in rows if row.get("name", "").split("/")[0] in self._at

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from apps.allocations.domain.proposal import LIMIT, RATE, Proposal, Scarce, burst_of
 from apps.allocations.domain.sentences import envelope, promise, why
 from apps.allocations.domain.steps import plan_steps
+from tests.suites import effort
 from tests.weir.kernel_strategies import problems
 from weir.actions import InForce, inverse_steps, is_takeaway, replay, target_key
 from weir.codec import problem_from_dict
@@ -73,7 +74,9 @@ def proposals(draw: st.DrawFn, *, enforced: bool = False) -> Proposal:
     )
 
 
-quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(
+    max_examples=effort(10, 25), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def close(one: Any, other: Any) -> bool:
