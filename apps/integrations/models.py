@@ -1,5 +1,6 @@
 """Store connections to products, the changes that plans opened there, and what waits to be sent."""
 
+from datetime import datetime
 from typing import Any
 
 from django.db import models
@@ -191,6 +192,9 @@ class Message(BaseModel):
     settles_at = models.DateTimeField(
         null=True, help_text="Until then an attempt without an answer may still be carried out."
     )
+    refused = models.BooleanField(
+        default=False, help_text="By the last attempt. Comments go past a refused begin."
+    )
     problem = models.TextField(blank=True, help_text="Why it was not sent, or not needed.")
     sent_at = models.DateTimeField(null=True)
 
@@ -207,6 +211,11 @@ class Message(BaseModel):
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.change}"
+
+    @property
+    def due_at(self) -> datetime:
+        """Return when it is tried next, at the earliest."""
+        return max(self.next_at, self.settles_at or self.next_at)
 
 
 class Exchange(models.Model):

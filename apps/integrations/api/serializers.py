@@ -161,7 +161,9 @@ class WaitingMessageSerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=MessageKind.choices)
     created_at = serializers.DateTimeField()
     attempts = serializers.IntegerField()
-    next_at = serializers.DateTimeField(help_text="When it is tried next, at the earliest.")
+    next_at = serializers.DateTimeField(
+        source="due_at", help_text="When it is tried next, at the earliest."
+    )
     problem = serializers.CharField(help_text="Why the last attempt failed; empty: none did.")
 
 

@@ -16,7 +16,15 @@ from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.common.api.filters import CreatedFilter, FilterSet, NameSearch, Ordering, since, until
+from apps.common.api.filters import (
+    CreatedFilter,
+    FilterSet,
+    NameSearch,
+    Ordering,
+    TrueOrFalse,
+    since,
+    until,
+)
 from apps.common.api.forms import changes
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.integrations import services
@@ -29,7 +37,7 @@ from apps.integrations.api.serializers import (
     WaitingMessageSerializer,
 )
 from apps.integrations.connectors import product, product_choices
-from apps.integrations.models import Connection, Exchange, Message
+from apps.integrations.models import READ, Connection, Exchange, Message
 from apps.integrations.selectors.connections import connection_rows, plan_change, waiting_rows
 from apps.plans.models import Plan
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, reason_of
@@ -149,10 +157,15 @@ class ExchangeFilter(FilterSet):
     until = until("at")
     connection = filters.UUIDFilter(field_name="connection__public_id")
     change = filters.UUIDFilter(field_name="change__public_id")
+    writes = TrueOrFalse(method="by_method", label="true: only requests that change something.")
 
     class Meta:
         model = Exchange
         fields: list[str] = []
+
+    def by_method(self, rows: QuerySet[Exchange], name: str, value: bool) -> QuerySet[Exchange]:
+        """Keep requests that write, or those that read."""
+        return rows.exclude(method=READ) if value else rows.filter(method=READ)
 
 
 class ExchangeViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Exchange]):

@@ -36,6 +36,15 @@ _NOT_SERVERS = tuple(
 _TUNNELLED = (0x00005EFE, 0x02005EFE)
 
 
+_PORTS = {"https": 443, "http": 80}
+
+
+def server_of(address: str) -> tuple[str, str, int | None]:
+    """Return the server of an address that was checked: scheme, host and port."""
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
+
+
 def check_address(address: str, *, plain_http: bool, field: str = "address") -> None:
     """Raise InvalidProblem unless this is the address of a server that requests may go to."""
     try:

@@ -1,12 +1,18 @@
-"""Read credentials by reference: only a variable or a file that the installation allows."""
+"""Read credentials by reference: only a variable or a file that the installation allows, and only
+for the servers that are named beside it."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from apps.integrations.domain.addresses import server_of
 from weir.errors import InvalidProblem
 
 LARGEST_BYTES = 16 * 1024
 FIELD = "credential"
+
+HOSTS_VARIABLE, HOSTS_FILE = "_HOSTS", ".hosts"
+"""What the names of variables and files end with that hold the servers of a credential."""
 
 
 def check_reference(reference: str, *, prefix: str, folder: Path | None) -> None:
@@ -23,19 +29,24 @@ def check_reference(reference: str, *, prefix: str, folder: Path | None) -> None
         rest = name.removeprefix(prefix)
         if not name.startswith(prefix) or not rest.isascii() or not rest.isidentifier():
             raise InvalidProblem(FIELD, f"Only variables that begin with {prefix} are read.")
+        if rest.endswith(HOSTS_VARIABLE):
+            raise InvalidProblem(FIELD, f"{name} names the servers of a credential.")
     elif folder is None:
         raise InvalidProblem(
             FIELD, "This installation reads no files: set WEIR_CREDENTIALS_DIR to their folder."
         )
     elif not _below(name, folder):
         raise InvalidProblem(FIELD, f"Only files below {folder} are read.")
+    elif name.endswith(HOSTS_FILE):
+        raise InvalidProblem(FIELD, f"{name} names the servers of a credential.")
 
 
 def credential(
-    reference: str, *, prefix: str, folder: Path | None, environ: Mapping[str, str]
+    reference: str, address: str, *, prefix: str, folder: Path | None, environ: Mapping[str, str]
 ) -> str:
-    """Return the credential. Raises InvalidProblem, which never holds a value."""
+    """Return the credential for a server. Raises InvalidProblem, which never holds a value."""
     check_reference(reference, prefix=prefix, folder=folder)
+    check_server(reference, address, environ=environ)
     kind, _, name = reference.partition(":")
     if kind == "env":
         value = environ.get(name, "").strip()
@@ -53,6 +64,36 @@ def credential(
             FIELD, f"{reference} is no token: it holds letters that no header can carry."
         )
     return value
+
+
+def check_server(reference: str, address: str, *, environ: Mapping[str, str]) -> None:
+    """Raise InvalidProblem where a credential may go to other servers only.
+
+    Whoever may edit a connection could have a credential sent to a server of his own otherwise.
+    """
+    _, host, port = server_of(address)
+    for source, text in _servers(reference, environ):
+        servers = text.replace(",", " ").lower().split()
+        if not {host, f"{host}:{port}"} & set(servers):
+            allowed = ", ".join(servers) or "no server"
+            raise InvalidProblem(
+                FIELD, f"{reference} is for {allowed}, not for {host}:{port}, says {source}."
+            )
+
+
+def _servers(reference: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what names the servers of a credential, and their names; nothing: it may go to all."""
+    kind, _, name = reference.partition(":")
+    if kind == "env":
+        source = f"{name}{HOSTS_VARIABLE}"
+        if source in environ:
+            yield source, environ[source]
+    elif kind == "file":
+        # A file may be known by several names.
+        for path in dict.fromkeys((Path(name), Path(name).resolve())):
+            source = f"{path}{HOSTS_FILE}"
+            if os.path.lexists(source):
+                yield source, _read(Path(source))
 
 
 def _read(path: Path) -> str:

@@ -1,9 +1,9 @@
 """Create, change, delete and test connections; each change has a version and an audit entry."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
@@ -15,9 +15,9 @@ from apps.common.errors import ApplicationError, Conflict, PreconditionFailed, c
 from apps.common.events import publish
 from apps.common.formatting import counted
 from apps.integrations.connectors import product
-from apps.integrations.domain.addresses import check_address
+from apps.integrations.domain.addresses import check_address, server_of
 from apps.integrations.domain.contract import Approval, ExchangeError, Product
-from apps.integrations.domain.credentials import check_reference
+from apps.integrations.domain.credentials import check_reference, check_server
 from apps.integrations.models import Change, ConnectedSystem, Connection, Message
 from apps.integrations.services.exchanges import connector_of
 from apps.systems.models import System
@@ -76,11 +76,11 @@ def connection_update(
     systems = given.pop("systems", None)
     if given.pop("product", row.product) != row.product:
         raise ApplicationError.of_field("product", "Cannot be changed; add another connection.")
-    was, was_enabled = _server(row), row.enabled
+    was, was_enabled = server_of(row.settings["address"]), row.enabled
     for name, value in given.items():
         setattr(row, name, value)
     _check(row)
-    if kept and _server(row) != was:
+    if kept and server_of(row.settings["address"]) != was:
         message = (
             f"{counted(kept, 'change is', 'changes are')} not closed at {was[1]}, and known there "
             "alone. Add a connection for the new address and take the systems there, or wait."
@@ -173,13 +173,6 @@ def _save(row: Connection, systems: Sequence[System] | None) -> None:
     )
 
 
-def _server(row: Connection) -> tuple[str, str, int | None]:
-    """Return the server of an address that was checked: scheme, host and port."""
-    parts = urlsplit(str(row.settings["address"]))
-    usual = {"https": 443, "http": 80}.get(parts.scheme)
-    return parts.scheme, parts.hostname or "", parts.port or usual
-
-
 def _check(row: Connection) -> None:
     try:
         kind = product(row.product)
@@ -210,6 +203,7 @@ def _check(row: Connection) -> None:
             prefix=settings.WEIR_CREDENTIAL_PREFIX,
             folder=settings.WEIR_CREDENTIALS_DIR,
         )
+        check_server(row.credential, values.address, environ=os.environ)
     except InvalidProblem as error:
         raise ApplicationError.of_field(error.path, error.message) from error
 

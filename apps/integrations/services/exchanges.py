@@ -99,6 +99,7 @@ def connector_of(
         values = from_dict(kind.Settings, connection.settings)
         secret = credential(
             connection.credential,
+            values.address,
             prefix=settings.WEIR_CREDENTIAL_PREFIX,
             folder=settings.WEIR_CREDENTIALS_DIR,
             environ=os.environ,

@@ -105,7 +105,7 @@ def work_hand_out() -> list[str]:
             break
         earlier = Message.objects.filter(
             change=OuterRef("change"), sent_at=None, pk__lt=OuterRef("pk")
-        )
+        ).exclude(kind=MessageKind.BEGIN, refused=True)
         waits = Message.objects.filter(
             ~Exists(earlier),
             Q(settles_at=None) | Q(settles_at__lte=now),

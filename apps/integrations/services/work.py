@@ -192,10 +192,13 @@ class Work:
         """Send what waits of one change, in order, until something is put off."""
         sent = 0
         while time.monotonic() < self.sends_until:
-            message = change.messages.filter(sent_at=None).order_by("id").first()
-            if message is None or not _is_due(message) or not self._attempt(change, message):
+            message = _due_message(change)
+            if message is None:
                 break
-            sent += 1
+            if self._attempt(change, message):
+                sent += 1
+            elif message.kind != Kind.BEGIN:
+                break
         return sent
 
     def _attempt(self, change: Change, message: Message) -> bool:
@@ -220,8 +223,9 @@ class Work:
             raise
         except Exception as error:
             pause = pause_after(message.attempts + 1)
-            lost = not isinstance(error, Refused)
-            self._put_off(message, self._problem(change, error), pause, lost=lost)
+            refused = isinstance(error, Refused)
+            problem = self._problem(change, error)
+            self._put_off(message, problem, pause, lost=not refused, refused=refused)
             self._judge(change, error)
             return False
         self.failing.clear()
@@ -252,11 +256,20 @@ class Work:
         held = Connection.objects.filter(pk=self.connection.pk, claimed_by=self.token)
         held.update(failures=0, problem="", retry_at=None, answered_at=timezone.now())
 
-    def _put_off(self, message: Message, problem: str, pause: timedelta, *, lost: bool) -> None:
+    def _put_off(
+        self,
+        message: Message,
+        problem: str,
+        pause: timedelta,
+        *,
+        lost: bool,
+        refused: bool = False,
+    ) -> None:
         """Note why a message was not sent. `lost`: what was sent may be carried out yet."""
         now = timezone.now()
         Message.objects.filter(pk=message.pk, sent_at=None).update(
             problem=storable(problem),
+            refused=refused,
             next_at=now + pause,
             settles_at=now + SETTLE if lost and is_write(self.last) else None,
         )
@@ -423,9 +436,9 @@ class Work:
 
     def _in_vain(self, change: Change, message: Message, error: Refused) -> bool:
         """Return whether a refused message is not needed: people there have ended the change, or
-        do not let this account say that it begins."""
-        if message.kind == Kind.BEGIN:
-            self._sent(message, str(error))
+        it is carried out by now and they still do not let this account say that it begins."""
+        if message.kind == Kind.BEGIN and change.messages.filter(kind=Kind.END).exists():
+            self._sent(message, f"Not written, for its end is next. {error}")
             return True
         record = change.record
         if message.kind != Kind.COMMENT or record is None:
@@ -482,9 +495,20 @@ class Work:
         status_store(change, status, self._check_held)
 
 
-def _is_due(message: Message) -> bool:
-    now = timezone.now()
-    return message.next_at <= now and (message.settles_at is None or message.settles_at <= now)
+def _due_message(change: Change) -> Message | None:
+    """Return what of a change is sent next; None where that is put off.
+
+    A begin that was refused holds no comment up: whoever may mend it reads them. Before the end it
+    is tried once more.
+    """
+    now, waiting = timezone.now(), change.messages.filter(sent_at=None).order_by("id")
+    rows = list(waiting[:2])
+    if len(rows) == 2 and rows[0].kind == Kind.BEGIN and rows[0].refused and rows[0].due_at > now:
+        begin, after = rows
+        if after.due_at > now:
+            return None
+        return begin if after.kind == Kind.END else after
+    return rows[0] if rows and rows[0].due_at <= now else None
 
 
 def _is_gone(connector: Connector, record: Record, error: Refused) -> bool:

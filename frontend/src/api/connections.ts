@@ -30,13 +30,20 @@ export const connectionQuery = (id: string) =>
     refetchInterval: LOOK_MS,
   });
 
-export const exchangesQuery = (connection: string, cursor: string) =>
+export const exchangesQuery = (connection: string, cursor: string, writes = false) =>
   queryOptions({
-    queryKey: keys.connections.exchanges(connection, { cursor }),
+    queryKey: keys.connections.exchanges(connection, { cursor, writes }),
     queryFn: ({ signal }) =>
       take(
         client.GET("/api/v1/exchanges", {
-          params: { query: { connection, cursor: cursor || undefined, page_size: 20 } },
+          params: {
+            query: {
+              connection,
+              cursor: cursor || undefined,
+              writes: writes || undefined,
+              page_size: 20,
+            },
+          },
           signal,
         }),
       ),

@@ -18533,6 +18533,8 @@ export interface operations {
                 since?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description true: only requests that change something. */
+                writes?: boolean;
             };
             header?: never;
             path?: never;

@@ -136,6 +136,69 @@ def test_credential_is_a_reference_within_what_is_allowed(
     assert SECRET not in str(list(AuditEntry.objects.values()))
 
 
+@pytest.mark.parametrize(
+    ("servers", "is_allowed"),
+    [
+        ("example.service-now.com", True),
+        ("other.example.org, Example.Service-Now.com:443", True),
+        ("example.service-now.com:8443", False),
+        ("service-now.com", False),
+        ("evil-example.service-now.com", False),
+        ("", False),
+    ],
+)
+@pytest.mark.parametrize("kind", ["variable", "file", "alias"])
+def test_credential_goes_to_the_servers_that_are_named_beside_it(
+    api: APIClient,
+    tmp_path: Path,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    servers: str,
+    is_allowed: bool,
+    kind: str,
+) -> None:
+    settings.WEIR_CREDENTIALS_DIR = tmp_path
+    (tmp_path / "snow").write_text(SECRET)
+    (tmp_path / "alias").symlink_to(tmp_path / "snow")
+    if kind == "variable":
+        monkeypatch.setenv("WEIR_CREDENTIAL_SNOW_HOSTS", servers)
+    else:
+        (tmp_path / "snow.hosts").write_text(f"{servers}\n")
+    reference = {
+        "variable": "env:WEIR_CREDENTIAL_SNOW",
+        "file": f"file:{tmp_path}/snow",
+        "alias": f"file:{tmp_path}/alias",
+    }[kind]
+    answer = send(api, credential=reference)
+    if is_allowed:
+        assert answer.status_code == 201
+    else:
+        assert "snow" in errors(answer)["credential"].lower()
+        assert SECRET not in str(answer.content)
+    ending = "_HOSTS" if kind == "variable" else ".hosts"
+    answer = send(api, name="Other", credential=f"{reference}{ending}")
+    assert "names the servers" in errors(answer)["credential"]
+
+
+def test_credential_that_is_bound_later_is_not_sent_elsewhere(
+    connection: Connection,
+    servicenow: FakeServiceNow,
+    harbour: Harbour,
+    ines: User,
+    api: APIClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("WEIR_CREDENTIAL_SERVICENOW_HOSTS", "example.service-now.com")
+    submitted(make_plan(harbour.system, ines), ines)
+    tick(connection)
+    row = api.get(f"/api/v1/connections/{connection.public_id}").json()
+    assert "is for example.service-now.com, not for 127.0.0.1:" in row["problem"]
+    assert servicenow.requests == []
+    monkeypatch.setenv("WEIR_CREDENTIAL_SERVICENOW_HOSTS", "127.0.0.1")
+    tick(connection)
+    assert len(servicenow.rows) == 1
+
+
 def test_no_file_is_read_where_the_installation_names_no_folder(api: APIClient) -> None:
     assert "WEIR_CREDENTIALS_DIR" in errors(send(api, credential="file:/etc/passwd"))["credential"]
 
@@ -200,6 +263,13 @@ def test_exchanges_are_listed_newest_first(
         ("PATCH", 200),
         ("POST", 200),
     ]
+    some = [
+        api.get("/api/v1/exchanges", {"change": change.public_id, "writes": writes}).json()
+        for writes in ("true", "false")
+    ]
+    assert "GET" not in {row["method"] for row in some[0]["results"]}
+    assert {row["method"] for row in some[1]["results"]} == {"GET"}
+    assert sum(page["count"] for page in some) == len(rows)
     assert "Spring tide" in rows[-1]["request"]
     assert '"number"' in rows[-1]["response"]
     assert SECRET not in str(rows)

@@ -5,14 +5,23 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
+from apps.integrations.domain.contract import Ending
 from apps.integrations.models import Change, Connection, Exchange, Message
 from apps.integrations.models import MessageKind as Kind
 from apps.integrations.selectors.gate import change_check
-from apps.integrations.services import changes_follow, connection_update, connection_work, work
+from apps.integrations.services import (
+    changes_follow,
+    connection_update,
+    connection_work,
+    follow,
+    work,
+)
 from apps.integrations.services import exchanges as exchanges_module
 from apps.integrations.services.follow import AT_ONCE, work_hand_out
 from apps.plans.models import Plan
@@ -590,3 +599,74 @@ def test_write_that_a_server_failed_at_is_looked_for_only_once_it_may_have_been_
     message.refresh_from_db()
     assert message.settles_at is not None
     assert message.settles_at > timezone.now() + timedelta(seconds=60)
+
+
+def begin(change: Change) -> Message:
+    return Message.objects.create(change=change, kind=Kind.BEGIN, payload={})
+
+
+def test_begin_that_is_refused_waits_for_whoever_mends_it_and_holds_no_comment_up(
+    connection: Connection, servicenow: FakeServiceNow, opened: list[Change], api: APIClient
+) -> None:
+    approve_all(servicenow)
+    change = opened[0]
+    beginning, _ = begin(change), comment(change, "first")
+    end = answers_to(servicenow, "PATCH", {change.record_id}, 403)
+    real_comment = {"work_notes"}
+    refused = servicenow.answer
+
+    def answer(method: str, address: str, body: Any, headers: Any) -> tuple[int, Any]:
+        if method == "PATCH" and set(body) <= real_comment:
+            return FakeServiceNow.answer(servicenow, method, address, body, headers)
+        return refused(method, address, body, headers)
+
+    servicenow.answer = answer  # type: ignore[method-assign]
+    connection_work(connection.public_id)
+    assert texts(servicenow, change) == ["first"]
+    (row,) = api.get("/api/v1/waiting-messages").json()["results"]
+    assert (row["id"], row["kind"], row["attempts"]) == (str(beginning.public_id), "begin", 1)
+    assert "no: 403" in row["problem"]
+    # Another comment is no reason to try again before it is due, and goes all the same.
+    comment(change, "second")
+    Change.objects.update(looked_at=timezone.now())
+    assert work_hand_out() == [str(connection.public_id)]
+    connection_work(connection.public_id)
+    assert texts(servicenow, change) == ["first", "second"]
+    beginning.refresh_from_db()
+    assert (beginning.attempts, beginning.sent_at) == (1, None)
+    end()
+    tick(connection)
+    beginning.refresh_from_db()
+    assert beginning.sent_at is not None
+    assert servicenow.rows[change.record_id]["state"] == "-1"
+
+
+def test_begin_that_is_refused_is_tried_once_more_before_the_end_and_then_given_up(
+    connection: Connection, servicenow: FakeServiceNow, opened: list[Change]
+) -> None:
+    change = opened[0]
+    beginning = begin(change)
+    end = answers_to(servicenow, "PATCH", {change.record_id}, 403)
+    connection_work(connection.public_id)
+    with transaction.atomic():
+        follow._end(change, Ending.CANCELLED, "It was taken back.")
+    connection_work(connection.public_id)
+    beginning.refresh_from_db()
+    assert (beginning.attempts, beginning.sent_at is None) == (2, False)
+    assert "its end is next" in beginning.problem
+    assert [message.kind for message in change.messages.filter(sent_at=None)] == [Kind.END]
+    end()
+    tick(connection)
+    change.refresh_from_db()
+    assert change.state == "closed"
+
+
+def test_waiting_message_is_due_once_what_may_be_under_way_has_settled(
+    connection: Connection, servicenow: FakeServiceNow, opened: list[Change], api: APIClient
+) -> None:
+    message = comment(opened[0], "first")
+    servicenow.faults.append(Fault(status=500, method="PATCH", done=True))
+    tick(connection)
+    message.refresh_from_db()
+    (row,) = api.get("/api/v1/waiting-messages").json()["results"]
+    assert parse_datetime(row["next_at"]) == message.settles_at

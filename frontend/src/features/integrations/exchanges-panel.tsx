@@ -1,11 +1,12 @@
 /** The last requests to the other side with their answers; secrets are masked by the server. */
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { exchangesQuery, type Exchange } from "@/api/connections";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { pagerOf, useListAddress } from "@/components/ui/list-tools";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { Segments } from "@/components/ui/page";
 import { Scroll } from "@/components/ui/scroll";
 import { Badge } from "@/components/ui/state-badge";
 import { fixed } from "@/lib/numbers";
@@ -27,6 +28,9 @@ function Answered({ exchange }: { exchange: Exchange }) {
     </Badge>
   );
 }
+
+/** Name of the filter in the address: a page has more than one list. */
+const KIND = "exchanges_kind";
 
 /** The server is the same for all of them. */
 const pathOf = (address: string) => address.replace(/^https?:\/\/[^/]+/, "");
@@ -56,8 +60,12 @@ function Body({ title, text }: { title: string; text: string }) {
 }
 
 export function ExchangesPanel({ connection }: { connection: string }) {
-  const address = useListAddress([], "", "exchanges_");
-  const exchanges = useQuery(exchangesQuery(connection, address.cursor));
+  const address = useListAddress([KIND], "", "exchanges_");
+  const kind = address.filters[KIND] ?? "";
+  const exchanges = useQuery({
+    ...exchangesQuery(connection, address.cursor, kind === "write"),
+    placeholderData: keepPreviousData,
+  });
   const [open, setOpen] = useState<number | null>(null);
   const columns: Column<Exchange>[] = [
     {
@@ -109,13 +117,29 @@ export function ExchangesPanel({ connection }: { connection: string }) {
     <Panel
       title="Last exchanges"
       sub={exchanges.data ? `${fixed(exchanges.data.count)}, newest first` : undefined}
+      right={
+        <Segments
+          label="Exchanges"
+          value={kind}
+          options={[
+            { value: "", label: "All" },
+            { value: "write", label: "That write" },
+          ]}
+          onChange={(value) => address.setFilter(KIND, value)}
+        />
+      }
       flush
+      stale={exchanges.isPlaceholderData}
       footer={pagerOf(exchanges.data, "exchanges", address)}
     >
       <QueryBody query={exchanges} what="Exchanges">
         {(page) =>
           page.results.length === 0 ? (
-            <Empty>Nothing was sent yet. A test sends a request that changes nothing.</Empty>
+            <Empty>
+              {kind
+                ? "No request has changed anything at the other side."
+                : "Nothing was sent yet. A test sends a request that changes nothing."}
+            </Empty>
           ) : (
             <DataTable
               label="Last exchanges"
