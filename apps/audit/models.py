@@ -1,4 +1,8 @@
-"""Store the append-only record; a trigger in the database rejects changes and deletions."""
+"""Store the append-only record; a trigger in the database rejects changes and deletions.
+
+Whoever follows the record cannot go by the ids of entries: a transaction that commits late brings
+smaller ones than were read before. So each entry gets a number once it is visible, as an event.
+"""
 
 from typing import Any
 
@@ -34,3 +38,33 @@ class AuditEntry(BaseModel):
 
     def __str__(self) -> str:
         return f"{self.actor_name} {self.action} {self.object_kind} {self.object_name}"
+
+
+class NewEntry(models.Model):
+    """An entry that has no number yet; a trigger in the database writes it with the entry."""
+
+    entry = models.OneToOneField(
+        AuditEntry,
+        primary_key=True,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        related_name="+",
+    )
+
+    def __str__(self) -> str:
+        return f"entry {self.entry_id}"
+
+
+class Event(models.Model):
+    """The number of an entry: whoever has read up to one has missed none before it.
+
+    Numbers have no gaps, and are in order for each object.
+    """
+
+    number = models.BigIntegerField(primary_key=True)
+    entry = models.OneToOneField(
+        AuditEntry, on_delete=models.DO_NOTHING, db_constraint=False, related_name="event"
+    )
+
+    def __str__(self) -> str:
+        return f"event {self.number}"

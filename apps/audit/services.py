@@ -6,8 +6,24 @@ from collections.abc import Sequence
 from typing import Any, NotRequired, Protocol, TypedDict, Unpack
 
 from django.core.serializers.json import DjangoJSONEncoder
+from django.db import connection, transaction
 
 from apps.audit.models import AuditEntry
+
+NUMBERED_AT_ONCE = 1_000
+_LOCK = int.from_bytes(b"events")
+_NUMBER = """
+WITH visible AS (
+    DELETE FROM audit_newentry WHERE entry_id IN (
+        SELECT entry_id FROM audit_newentry ORDER BY entry_id LIMIT %s
+    ) RETURNING entry_id
+)
+INSERT INTO audit_event (number, entry_id)
+SELECT
+    (SELECT coalesce(max(number), 0) FROM audit_event) + row_number() OVER (ORDER BY entry_id),
+    entry_id
+FROM visible
+"""
 
 
 class Actor(Protocol):
@@ -68,3 +84,23 @@ def record(**deed: Unpack[Deed]) -> AuditEntry:
 def record_all(entries: Sequence[AuditEntry]) -> None:
     """Add entries to the record, in their order."""
     AuditEntry.objects.bulk_create(entries)
+
+
+def events_number() -> int:
+    """Give numbers to entries that have become visible. Returns how many got one.
+
+    The entries of an object are written under its lock: where one is visible, so are those before
+    it, and their ids are smaller. One process numbers at a time, each time all that it sees, so
+    numbers are in that order, and no smaller one comes later.
+    """
+    count = NUMBERED_AT_ONCE
+    total = 0
+    while count == NUMBERED_AT_ONCE:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
+            if not cursor.fetchone()[0]:
+                return total
+            cursor.execute(_NUMBER, [NUMBERED_AT_ONCE])
+            count = cursor.rowcount
+        total += count
+    return total

@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "apps.recomputation",
     "apps.studies",
     "apps.integrations",
+    "apps.webhooks",
 ]
 
 MIDDLEWARE = [
@@ -226,12 +227,17 @@ CELERY_TASK_ROUTES = {
     "recomputation.due": {"queue": "control"},
     "integrations.follow": {"queue": "integrations"},
     "integrations.work": {"queue": "integrations"},
+    "webhooks.follow": {"queue": "integrations"},
+    "webhooks.send": {"queue": "integrations"},
+    "webhooks.tidy": {"queue": "control"},
 }
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
     "runs.reap": {"task": "runs.reap", "schedule": schedule(run_every=5.0)},
     "catalog.reap_imports": {"task": "catalog.reap_imports", "schedule": schedule(run_every=5.0)},
     "integrations.follow": {"task": "integrations.follow", "schedule": schedule(run_every=3.0)},
+    "webhooks.follow": {"task": "webhooks.follow", "schedule": schedule(run_every=3.0)},
+    "webhooks.tidy": {"task": "webhooks.tidy", "schedule": schedule(run_every=3600.0)},
 }
 # Beat records each call at once: a killed beat repeats its last call at most.
 CELERY_BEAT_SYNC_EVERY = 1
@@ -258,6 +264,7 @@ WEIR_SPARK_PATIENCE_S = 60.0
 # What `manage.py coordinate` calls repeatedly, and the seconds between two calls.
 WEIR_LOOPS = [
     ("apps.executions.services.executions_tick", 0.5),
+    ("apps.audit.services.events_number", 1.0),
     # Beat asks a worker for it, too; the coordinator needs neither of them, and no message.
     ("apps.runs.services.runs_reap", 5.0),
     ("apps.catalog.services.imports_reap", 5.0),

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from apps.integrations.domain.addresses import server_of
+from apps.common.outgoing.addresses import server_of
 from weir.errors import InvalidProblem
 
 LARGEST_BYTES = 16 * 1024

@@ -14,8 +14,8 @@ from apps.audit.services import record
 from apps.common.errors import ApplicationError, Conflict, PreconditionFailed, check_version
 from apps.common.events import publish
 from apps.common.formatting import counted
+from apps.common.outgoing.addresses import check_address, server_of
 from apps.integrations.connectors import product
-from apps.integrations.domain.addresses import check_address, server_of
 from apps.integrations.domain.contract import Approval, ExchangeError, Product
 from apps.integrations.domain.credentials import check_reference, check_server
 from apps.integrations.models import Change, ConnectedSystem, Connection, Message

@@ -12,7 +12,9 @@ import httpx
 from django.conf import settings
 from django.utils import timezone
 
-from apps.integrations.domain.addresses import check_address
+from apps.common.outgoing.addresses import check_address
+from apps.common.outgoing.dialling import CheckedTransport, Deadline, ForbiddenAddress
+from apps.common.outgoing.masking import masked
 from apps.integrations.domain.contract import (
     Answer,
     ConnectionSettings,
@@ -21,8 +23,6 @@ from apps.integrations.domain.contract import (
     Sent,
     Unreachable,
 )
-from apps.integrations.domain.masking import masked
-from apps.integrations.services.dialling import CheckedTransport, Deadline, ForbiddenAddress
 from weir.errors import InvalidProblem
 
 CONNECT_S = 5.0

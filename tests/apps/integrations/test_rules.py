@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.integrations.domain.addresses import refusal_of
-from apps.integrations.domain.masking import KEPT, masked
-from apps.integrations.services.dialling import CheckedTransport, ForbiddenAddress
+from apps.common.outgoing.addresses import refusal_of
+from apps.common.outgoing.dialling import CheckedTransport, ForbiddenAddress
+from apps.common.outgoing.masking import KEPT, masked
 
 
 @pytest.mark.parametrize(

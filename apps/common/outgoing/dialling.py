@@ -1,4 +1,4 @@
-"""Dial the servers that a connection may reach, and give up on time whatever they do."""
+"""Dial the servers that requests may reach, and give up on time whatever they do."""
 
 import math
 import queue
@@ -15,7 +15,7 @@ import certifi
 import httpcore
 import httpx
 
-from apps.integrations.domain.addresses import Network, refusal_of
+from apps.common.outgoing.addresses import Network, refusal_of
 
 LOOKUP_S = 10.0
 """How long looking a name up may take."""

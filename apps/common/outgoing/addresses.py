@@ -1,4 +1,4 @@
-"""Decide which servers a connection may reach."""
+"""Decide which servers requests may reach."""
 
 from collections.abc import Sequence
 from ipaddress import (
@@ -45,7 +45,9 @@ def server_of(address: str) -> tuple[str, str, int | None]:
     return parts.scheme, parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
 
 
-def check_address(address: str, *, plain_http: bool, field: str = "address") -> None:
+def check_address(
+    address: str, *, plain_http: bool, field: str = "address", may_query: bool = False
+) -> None:
     """Raise InvalidProblem unless this is the address of a server that requests may go to."""
     try:
         parts = urlsplit(address)
@@ -60,7 +62,9 @@ def check_address(address: str, *, plain_http: bool, field: str = "address") -> 
         raise InvalidProblem(field, "Only https:// is allowed; WEIR_PLAIN_HTTP=1 allows http://.")
     if "@" in parts.netloc:
         raise InvalidProblem(field, "Leave name and password out; give a credential instead.")
-    if parts.query or parts.fragment or "?" in address or "#" in address:
+    if "#" in address:
+        raise InvalidProblem(field, "Leave out # and what follows it.")
+    if "?" in address and not may_query:
         raise InvalidProblem(field, "Leave out what follows the path.")
     if port == 0:
         raise InvalidProblem(field, "Port 0 reaches nobody.")

@@ -1,0 +1,222 @@
+"""Serve webhooks, their deliveries, and the events that there are."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import extend_schema, inline_serializer
+from rest_framework import mixins, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.api.permissions import actor_of
+from apps.accounts.domain.roles import Permission
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.forms import changes
+from apps.common.api.preconditions import etag, expected_version, once
+from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, reason_of
+from apps.webhooks import services
+from apps.webhooks.api.serializers import (
+    DeliveryDetailSerializer,
+    DeliverySerializer,
+    EventTypeSerializer,
+    NewWebhookSerializer,
+    RotationSerializer,
+    WebhookSerializer,
+)
+from apps.webhooks.domain.event_types import FIRST, KINDS, PRIVATE
+from apps.webhooks.models import Delivery, DeliveryState, Webhook
+from apps.webhooks.selectors.webhooks import delivery_rows, webhook_rows
+
+
+class WebhookFilter(CreatedFilter):
+    """Filter webhooks by when they were made."""
+
+    class Meta:
+        model = Webhook
+        fields: list[str] = []
+
+
+class WebhookViewSet(viewsets.GenericViewSet[Webhook]):
+    """Manage what hears of events."""
+
+    queryset = webhook_rows()
+    serializer_class: Any = WebhookSerializer
+    filterset_class = WebhookFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["name", "description"]
+    ordering_fields = ["name", "created_at", "updated_at"]
+    ordering = ["name"]
+    needs = dict.fromkeys(
+        ["create", "partial_update", "destroy", "rotate", "test"], Permission.ADMINISTER
+    )
+    refuses = {"test": (409,)}
+
+    def get_queryset(self) -> QuerySet[Webhook]:
+        return webhook_rows()
+
+    def _answer(
+        self, row: Webhook, http_status: int = status.HTTP_200_OK, secret: str = ""
+    ) -> Response:
+        fresh = self.get_queryset().get(pk=row.pk)
+        headers = {"ETag": etag(fresh.version)}
+        body: Any = WebhookSerializer(fresh, context=self.get_serializer_context()).data
+        if http_status == status.HTTP_201_CREATED:
+            headers["Location"] = f"/api/v1/webhooks/{fresh.public_id}"
+        if secret:
+            headers["Cache-Control"] = "no-store"
+            body = {**body, "secret": secret}
+        return Response(body, status=http_status, headers=headers)
+
+    def list(self, request: Request) -> Response:
+        """List the webhooks by page."""
+        page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    def retrieve(self, request: Request, id: str) -> Response:
+        """Return one webhook with its ETag."""
+        return self._answer(self.get_object())
+
+    @extend_schema(responses={201: NewWebhookSerializer})
+    def create(self, request: Request) -> Response:
+        """Add a webhook; the answer holds its secret, once."""
+        values, reason = changes(self.get_serializer(data=request.data))
+        row, secret = services.webhook_create(actor=actor_of(request), values=values, reason=reason)
+        return self._answer(row, status.HTTP_201_CREATED, secret)
+
+    @extend_schema(parameters=[IF_MATCH])
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Change the given members; what waits is tried again at once."""
+        version = expected_version(request)
+        row = self.get_object()
+        values, reason = changes(self.get_serializer(row, data=request.data, partial=True))
+        return self._answer(
+            services.webhook_update(
+                webhook=row,
+                actor=actor_of(request),
+                expected_version=version,
+                values=values,
+                reason=reason,
+            )
+        )
+
+    @extend_schema(parameters=[IF_MATCH, REASON])
+    def destroy(self, request: Request, id: str) -> Response:
+        """Delete a webhook with its deliveries, also those that wait."""
+        services.webhook_delete(
+            webhook=self.get_object(),
+            actor=actor_of(request),
+            expected_version=expected_version(request),
+            reason=reason_of(request),
+        )
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(
+        parameters=[IF_MATCH], request=RotationSerializer, responses=NewWebhookSerializer
+    )
+    @action(detail=True, methods=["post"])
+    def rotate(self, request: Request, id: str) -> Response:
+        """Make a new secret, shown this once; the present one signs as well for some hours."""
+        version = expected_version(request)
+        values, reason = changes(RotationSerializer(data=request.data))
+        row, secret = services.secret_rotate(
+            webhook=self.get_object(),
+            actor=actor_of(request),
+            expected_version=version,
+            keep_previous=timedelta(hours=values["keep_previous_h"]),
+            reason=reason,
+        )
+        return self._answer(row, secret=secret)
+
+    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=None, responses={202: DeliverySerializer})
+    @action(detail=True, methods=["post"])
+    def test(self, request: Request, id: str) -> Response:
+        """Send an event that only shows that the address works."""
+
+        def run() -> Response:
+            row = services.webhook_test(webhook=self.get_object(), actor=actor_of(request))
+            return Response(
+                DeliverySerializer(row, context=self.get_serializer_context()).data,
+                status=status.HTTP_202_ACCEPTED,
+                headers={"Location": f"/api/v1/deliveries/{row.public_id}"},
+            )
+
+        return once(request, run)
+
+
+class DeliveryFilter(CreatedFilter):
+    """Filter deliveries by webhook, state, type and time."""
+
+    webhook = filters.UUIDFilter(field_name="webhook__public_id")
+    state = filters.ChoiceFilter(choices=DeliveryState.choices)
+
+    class Meta:
+        model = Delivery
+        fields = ["type", "subject"]
+
+
+class DeliveryViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Delivery]
+):
+    """Show what was sent to webhooks, what waits and why."""
+
+    words: ClassVar[Mapping[str, str]] = {
+        "list": "List what was sent, waits or was given up, newest first.",
+        "retrieve": "Return a delivery with its body, and what each attempt was answered.",
+    }
+    queryset = delivery_rows()
+    filterset_class = DeliveryFilter
+    filter_backends = [filters.DjangoFilterBackend, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    ordering_fields = ["created_at"]
+    ordering = ["-id"]
+    needs = {"redeliver": Permission.ADMINISTER}
+    refuses = {"redeliver": (409,)}
+
+    def get_serializer_class(self) -> Any:
+        return DeliveryDetailSerializer if self.action == "retrieve" else DeliverySerializer
+
+    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=None, responses={202: DeliverySerializer})
+    @action(detail=True, methods=["post"])
+    def redeliver(self, request: Request, id: str) -> Response:
+        """Send a delivery once more, at once, as the same message."""
+
+        def run() -> Response:
+            row = services.delivery_repeat(delivery=self.get_object())
+            return Response(
+                DeliverySerializer(row, context=self.get_serializer_context()).data,
+                status=status.HTTP_202_ACCEPTED,
+                headers={"Location": f"/api/v1/deliveries/{row.public_id}"},
+            )
+
+        return once(request, run)
+
+
+class EventTypesView(APIView):
+    """List the kinds of events."""
+
+    @extend_schema(
+        operation_id="event_types_list",
+        responses=inline_serializer("EventTypes", {"results": EventTypeSerializer(many=True)}),
+    )
+    def get(self, request: Request) -> Response:
+        """Return every kind of object that events are about."""
+        rows: Any = [
+            {
+                "kind": kind,
+                "title": title,
+                "pattern": f"{FIRST}.{kind}.*",
+                "is_private": kind in PRIVATE,
+            }
+            for kind, title in KINDS.items()
+        ]
+        return Response({"results": EventTypeSerializer(rows, many=True).data})
