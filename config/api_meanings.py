@@ -119,6 +119,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "manage_agents": "Enrol and revoke agents.",
         "manage_tokens": "Make and revoke one's own tokens.",
         "manage_connections": "Connect systems to where plans open their changes.",
+        "manage_webhooks": "Choose which systems hear of what happens.",
     },
     "TokenCommandEnum": {"revoke": "DELETE it."},
     "EditCommandEnum": {"edit": "PATCH it."},

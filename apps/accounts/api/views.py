@@ -43,6 +43,7 @@ COMMANDS = {
     "manage_agents": Permission.ADMINISTER,
     "manage_tokens": Permission.OWN_ACCOUNT,
     "manage_connections": Permission.ADMINISTER,
+    "manage_webhooks": Permission.ADMINISTER,
 }
 SESSION_COMMANDS = choices(*COMMANDS)
 TOKEN_COMMANDS = choices("revoke")

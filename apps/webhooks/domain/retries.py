@@ -28,9 +28,12 @@ def next_attempt(attempts: int, retry_after_s: float | None = None) -> timedelta
     if attempts > len(PAUSES_S):
         return None
     pause = timedelta(seconds=PAUSES_S[attempts - 1] * random.uniform(1 - SPREAD, 1 + SPREAD))
-    if retry_after_s is None:
-        return pause
-    return max(pause, min(timedelta(seconds=retry_after_s), LONGEST_WAIT))
+    return pause if retry_after_s is None else max(pause, wished(retry_after_s))
+
+
+def wished(retry_after_s: float) -> timedelta:
+    """Return how long a server that says so is left alone: a day at most."""
+    return timedelta(seconds=min(retry_after_s, LONGEST_WAIT.total_seconds()))
 
 
 def rest(failures: int) -> timedelta:

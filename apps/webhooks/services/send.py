@@ -184,8 +184,7 @@ def _note(webhook: Webhook, delivery: Delivery, attempts: int, answer: Answer) -
         if row.failures >= retries.FAILING:
             row.retry_at = now + retries.rest(row.failures)
         if answer.retry_after_s is not None:
-            pause = min(timedelta(seconds=answer.retry_after_s), retries.LONGEST_WAIT)
-            row.retry_at = max(row.retry_at or now, now + pause)
+            row.retry_at = max(row.retry_at or now, now + retries.wished(answer.retry_after_s))
     row.save(update_fields=["failures", "failing_since", "problem", "retry_at", "answered_at"])
     if answer.status == GONE:
         webhook_disable(row, "It answers 410: nobody wants these events any more.")

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.audit.services import record
+from apps.audit.services import events_number, record
 from apps.common.api.fields import instant
 from apps.common.errors import ApplicationError, Conflict, PreconditionFailed, check_version
 from apps.common.events import publish
@@ -34,7 +34,7 @@ def webhook_create(
     """Add a webhook, which hears of what happens from now on. Returns it and its secret."""
     given = dict(values)
     systems = given.pop("systems", [])
-    row = Webhook(**given, read_to=last_event())
+    row = Webhook(**given, read_to=_now())
     secret = secret_of(settings.SECRET_KEY, row.public_id, row.generation)
     row.fingerprint = fingerprint(secret)
     _save(row, systems)
@@ -66,7 +66,7 @@ def webhook_update(
     now = timezone.now()
     waiting = Delivery.objects.filter(webhook=row, state=DeliveryState.WAITING)
     if row.enabled and not was_enabled:
-        row.disabled_because, row.read_to = "", last_event()
+        row.disabled_because, row.read_to = "", _now()
         waiting.filter(created_at__lt=now - retries.KEPT_WHILE_DISABLED).update(
             state=DeliveryState.GIVEN_UP, ended_at=now, problem="The webhook was disabled."
         )
@@ -179,6 +179,12 @@ def delivery_repeat(*, delivery: Delivery) -> Delivery:
     Webhook.objects.filter(pk=webhook.pk).update(retry_at=None)
     publish("webhook", id=webhook.public_id)
     return row
+
+
+def _now() -> int:
+    """Return the number of the last event so far, those included that have had none yet."""
+    events_number()
+    return last_event()
 
 
 def _latest(webhook: Webhook, expected_version: int) -> Webhook:

@@ -131,6 +131,14 @@ export const keys = {
     modelState: (query: object) => ["plans", "list", "model-state", query] as const,
   },
   /** Where changes are opened. What waits and what was exchanged moves by itself. */
+  webhooks: {
+    all: ["webhooks"] as const,
+    list: (query: ListQuery) => ["webhooks", "list", query] as const,
+    one: (id: string) => ["webhooks", "one", id] as const,
+    deliveries: (id: string, query: ListQuery) => ["webhooks", "deliveries", id, query] as const,
+    delivery: (id: string) => ["webhooks", "delivery", id] as const,
+    types: ["webhooks", "types"] as const,
+  },
   connections: {
     all: ["connections"] as const,
     list: (query: ListQuery) => ["connections", "list", query] as const,

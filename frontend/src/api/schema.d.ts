@@ -1238,6 +1238,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what was sent, waits or was given up, newest first
+         * @description List what was sent, waits or was given up, newest first.
+         *
+         *     Role: any.
+         */
+        get: operations["deliveries_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deliveries/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return a delivery with its body, and what each attempt was answered
+         * @description Return a delivery with its body, and what each attempt was answered.
+         *
+         *     Role: any.
+         */
+        get: operations["deliveries_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deliveries/{id}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a delivery once more, at once, as the same message
+         * @description Send a delivery once more, at once, as the same message.
+         *
+         *     Role: admin.
+         */
+        post: operations["deliveries_redeliver_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/event-types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return every kind of object that events are about
+         * @description Return every kind of object that events are about.
+         *
+         *     Role: any.
+         */
+        get: operations["event_types_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/exchanges": {
         parameters: {
             query?: never;
@@ -5048,6 +5136,112 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the webhooks by page
+         * @description List the webhooks by page.
+         *
+         *     Role: any.
+         */
+        get: operations["webhooks_list"];
+        put?: never;
+        /**
+         * Add a webhook
+         * @description Add a webhook; the answer holds its secret, once.
+         *
+         *     Role: admin.
+         */
+        post: operations["webhooks_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return one webhook with its ETag
+         * @description Return one webhook with its ETag.
+         *
+         *     Role: any.
+         */
+        get: operations["webhooks_retrieve"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook with its deliveries, also those that wait
+         * @description Delete a webhook with its deliveries, also those that wait.
+         *
+         *     Role: admin.
+         */
+        delete: operations["webhooks_destroy"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the given members
+         * @description Change the given members; what waits is tried again at once.
+         *
+         *     Role: admin.
+         */
+        patch: operations["webhooks_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a new secret, shown this once
+         * @description Make a new secret, shown this once; the present one signs as well for some hours.
+         *
+         *     Role: admin.
+         */
+        post: operations["webhooks_rotate_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send an event that only shows that the address works
+         * @description Send an event that only shows that the address works.
+         *
+         *     Role: admin.
+         */
+        post: operations["webhooks_test_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -5550,6 +5744,19 @@ export interface components {
             content_hash: string;
             /** @default  */
             comment: string;
+        };
+        /** @description One request of a delivery. */
+        Attempt: {
+            /** Format: date-time */
+            at: string;
+            /** @description null: there was no answer. */
+            answer_status: number | null;
+            /** @description The body answered; its first 4,000 characters. */
+            response: string;
+            /** @description Why it does not count as taken; empty: it does. */
+            failure: string;
+            /** Format: double */
+            seconds: number;
         };
         /** @description One entry; `before` and `after` hold only what changed. */
         AuditEntry: {
@@ -6955,12 +7162,84 @@ export interface components {
             /** @description As the suggestion was read with: where keys of its publishers were changed since, the command is refused. */
             model_version?: number | null;
         };
+        /** @description One event for one webhook. */
+        Delivery: {
+            /**
+             * Format: uuid
+             * @description The `webhook-id` of each of its attempts.
+             */
+            id: string;
+            /** Format: uuid */
+            webhook: string;
+            webhook_name: string;
+            type: string;
+            /** @description What it is about: kind and id. */
+            subject: string;
+            state: components["schemas"]["DeliveryStateEnum"];
+            attempts: number;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it is tried next, while it waits.
+             */
+            next_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            /** @description Why the last attempt failed; empty: it did not. */
+            problem: string;
+            readonly allowed_commands: components["schemas"]["DeliveryCommandEnum"][];
+        };
+        /**
+         * @description - `redeliver`: Send it once more, at once.
+         * @enum {string}
+         */
+        DeliveryCommandEnum: "redeliver";
+        /** @description A delivery with its body and attempts. */
+        DeliveryDetail: {
+            /**
+             * Format: uuid
+             * @description The `webhook-id` of each of its attempts.
+             */
+            id: string;
+            /** Format: uuid */
+            webhook: string;
+            webhook_name: string;
+            type: string;
+            /** @description What it is about: kind and id. */
+            subject: string;
+            state: components["schemas"]["DeliveryStateEnum"];
+            attempts: number;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it is tried next, while it waits.
+             */
+            next_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            /** @description Why the last attempt failed; empty: it did not. */
+            problem: string;
+            readonly allowed_commands: components["schemas"]["DeliveryCommandEnum"][];
+            /** @description A CloudEvent as JSON, the same at each attempt. */
+            body: string;
+            /** @description Newest first. */
+            tries: components["schemas"]["Attempt"][];
+        };
         /**
          * @description - `best_effort`: A message may be lost.
          *     - `reliable`: A message is kept until it is delivered, for as long as the retention says.
          * @enum {string}
          */
         DeliveryEnum: "best_effort" | "reliable";
+        /**
+         * @description - `waiting`: Is sent next, or again.
+         *     - `delivered`: The other side has taken it.
+         *     - `given_up`: Every attempt failed; it can be sent again by hand.
+         * @enum {string}
+         */
+        DeliveryStateEnum: "waiting" | "delivered" | "given_up";
         /**
          * @description - `forward`: Carries the plan out.
          *     - `undo`: Rolls it back.
@@ -7146,6 +7425,18 @@ export interface components {
              * @default
              */
             note: string;
+        };
+        /** @description The events of one kind of object. */
+        EventType: {
+            kind: string;
+            title: string;
+            /** @description What stands for all events of this kind. */
+            pattern: string;
+            /** @description true: `*` leaves it out. */
+            is_private: boolean;
+        };
+        EventTypes: {
+            results: components["schemas"]["EventType"][];
         };
         /** @description When one member sent in the stretch that is shown. */
         ExampleRow: {
@@ -9412,6 +9703,60 @@ export interface components {
             readonly allowed_commands: components["schemas"]["TokenCommandEnum"][];
             readonly secret: string;
         };
+        /** @description A webhook together with its secret, which is shown this once. */
+        NewWebhook: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+            description?: string;
+            /** @description Where events are posted. Who is no administrator sees its server alone. */
+            address: string;
+            /** @description Types of events as /event-types lists them, `weir.plan.*` for a kind, `*` for all but accounts, tokens and sign-ins. */
+            types: string[];
+            /** @description true: events of all systems, and those of none; else those of `systems`. */
+            all_systems?: boolean;
+            systems?: string[];
+            /** @description The same by name. */
+            readonly system_names: string[];
+            /** @description false: nothing is sent. */
+            enabled?: boolean;
+            /** @description Why it is disabled; empty: it is not. */
+            readonly disabled_because: string;
+            /** @description The first 8 digits of the SHA-256 of the secret, to compare. */
+            readonly secret_fingerprint: string;
+            /**
+             * Format: date-time
+             * @description Until then messages are signed with the secret before as well.
+             */
+            readonly previous_until: string | null;
+            /** @description Why the last message was not taken; empty: it was. */
+            readonly problem: string;
+            /**
+             * Format: date-time
+             * @description Since when nothing was taken; null: it is.
+             */
+            readonly failing_since: string | null;
+            /**
+             * Format: date-time
+             * @description Until then it is left alone.
+             */
+            readonly retry_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it took a message last; null: never.
+             */
+            readonly answered_at: string | null;
+            /** @description Deliveries that wait. */
+            readonly waiting: number;
+            readonly version: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+            readonly allowed_commands: components["schemas"]["WebhookCommandEnum"][];
+            /** @description `whsec_…`: what receivers verify signatures with. */
+            readonly secret: string;
+        };
         /** @description The fullest resource of a broker, as a share of its capacity. */
         NodeLevel: {
             name: string;
@@ -9830,6 +10175,21 @@ export interface components {
              */
             previous: string | null;
             results: components["schemas"]["CorrelationKey"][];
+        };
+        PaginatedDeliveryList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["Delivery"][];
         };
         PaginatedEvaluationList: {
             /** @description Rows on all pages together. */
@@ -10370,6 +10730,21 @@ export interface components {
              */
             previous: string | null;
             results: components["schemas"]["WaitingMessage"][];
+        };
+        PaginatedWebhookList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["Webhook"][];
         };
         /** @description One parameter, enough to draw its field. */
         ParameterDescription: {
@@ -11020,6 +11395,21 @@ export interface components {
             parameters?: {
                 [key: string]: unknown;
             };
+        };
+        /** @description Where events are sent to, and which. */
+        PatchedWebhookRequest: {
+            name?: string;
+            description?: string;
+            /** @description Where events are posted. Who is no administrator sees its server alone. */
+            address?: string;
+            /** @description Types of events as /event-types lists them, `weir.plan.*` for a kind, `*` for all but accounts, tokens and sign-ins. */
+            types?: string[];
+            /** @description true: events of all systems, and those of none; else those of `systems`. */
+            all_systems?: boolean;
+            systems?: string[];
+            /** @description false: nothing is sent. */
+            enabled?: boolean;
+            reason?: string;
         };
         /**
          * @description - `one_to_many`: One publisher, many consumers.
@@ -12679,6 +13069,15 @@ export interface components {
              */
             room_per_s: number;
         };
+        /** @description Say how long the present secret stays valid beside the new one. */
+        RotationRequest: {
+            /**
+             * @description Hours in which messages are signed with both.
+             * @default 24
+             */
+            keep_previous_h: number;
+            reason?: string;
+        };
         /** @description One placement of a line of rounds: what it predicted, and what was measured. */
         Round: {
             /** Format: uuid */
@@ -13078,9 +13477,10 @@ export interface components {
          *     - `manage_agents`: Enrol and revoke agents.
          *     - `manage_tokens`: Make and revoke one's own tokens.
          *     - `manage_connections`: Connect systems to where plans open their changes.
+         *     - `manage_webhooks`: Choose which systems hear of what happens.
          * @enum {string}
          */
-        SessionCommandEnum: "create_system" | "start_run" | "manage_people" | "manage_agents" | "manage_tokens" | "manage_connections";
+        SessionCommandEnum: "create_system" | "start_run" | "manage_people" | "manage_agents" | "manage_tokens" | "manage_connections" | "manage_webhooks";
         /** @description A node's resource or a link that cannot carry the minimum rates. */
         Shortage: {
             kind: components["schemas"]["ShortageKindEnum"];
@@ -14404,6 +14804,81 @@ export interface components {
             /** @description Why the last attempt failed; empty: none did. */
             problem: string;
         };
+        /** @description Where events are sent to, and which. */
+        Webhook: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+            description?: string;
+            /** @description Where events are posted. Who is no administrator sees its server alone. */
+            address: string;
+            /** @description Types of events as /event-types lists them, `weir.plan.*` for a kind, `*` for all but accounts, tokens and sign-ins. */
+            types: string[];
+            /** @description true: events of all systems, and those of none; else those of `systems`. */
+            all_systems?: boolean;
+            systems?: string[];
+            /** @description The same by name. */
+            readonly system_names: string[];
+            /** @description false: nothing is sent. */
+            enabled?: boolean;
+            /** @description Why it is disabled; empty: it is not. */
+            readonly disabled_because: string;
+            /** @description The first 8 digits of the SHA-256 of the secret, to compare. */
+            readonly secret_fingerprint: string;
+            /**
+             * Format: date-time
+             * @description Until then messages are signed with the secret before as well.
+             */
+            readonly previous_until: string | null;
+            /** @description Why the last message was not taken; empty: it was. */
+            readonly problem: string;
+            /**
+             * Format: date-time
+             * @description Since when nothing was taken; null: it is.
+             */
+            readonly failing_since: string | null;
+            /**
+             * Format: date-time
+             * @description Until then it is left alone.
+             */
+            readonly retry_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it took a message last; null: never.
+             */
+            readonly answered_at: string | null;
+            /** @description Deliveries that wait. */
+            readonly waiting: number;
+            readonly version: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+            readonly allowed_commands: components["schemas"]["WebhookCommandEnum"][];
+        };
+        /**
+         * @description - `edit`: PATCH it.
+         *     - `delete`: DELETE it.
+         *     - `test`: Send an event that only shows that the address works.
+         *     - `rotate`: Make a new secret.
+         * @enum {string}
+         */
+        WebhookCommandEnum: "edit" | "delete" | "test" | "rotate";
+        /** @description Where events are sent to, and which. */
+        WebhookRequest: {
+            name: string;
+            description?: string;
+            /** @description Where events are posted. Who is no administrator sees its server alone. */
+            address: string;
+            /** @description Types of events as /event-types lists them, `weir.plan.*` for a kind, `*` for all but accounts, tokens and sign-ins. */
+            types: string[];
+            /** @description true: events of all systems, and those of none; else those of `systems`. */
+            all_systems?: boolean;
+            systems?: string[];
+            /** @description false: nothing is sent. */
+            enabled?: boolean;
+            reason?: string;
+        };
         /** @description The weights of routing costs, in link messages. */
         WeightsRequest: {
             /**
@@ -14535,6 +15010,7 @@ export interface components {
              *     - `name_taken` (409): Another object of the system has this name.
              *     - `taken_meanwhile` (409): Another request has just taken this name or number.
              *     - `constraint_violated` (409): The change breaks a rule; `violated_constraint` names it.
+             *     - `webhook_disabled` (409): The webhook is disabled; enable it first.
              *     - `still_in_use` (409): Other objects refer to it; change those first.
              *     - `confirmation_needed` (409): Send the change again with `confirm: true`.
              *     - `in_force` (409): Brokers obey what this would change; change it by a plan.
@@ -18505,6 +18981,162 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deliveries_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description At this time or later. */
+                since?: string;
+                state?: components["schemas"]["DeliveryStateEnum"];
+                subject?: string;
+                type?: string;
+                /** @description Before this time. */
+                until?: string;
+                webhook?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedDeliveryList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deliveries_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryDetail"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deliveries_redeliver_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    event_types_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventTypes"];
+                };
+            };
+            401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
@@ -29388,6 +30020,346 @@ export interface operations {
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    webhooks_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description `name`, `created_at`, `updated_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description Words; each must appear in one of `name`, `description`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedWebhookList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    webhooks_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Tickets",
+                 *       "address": "https://hooks.example.com/weir",
+                 *       "types": [
+                 *         "weir.plan.*",
+                 *         "weir.execution.*"
+                 *       ],
+                 *       "all_systems": false,
+                 *       "systems": [
+                 *         "7a1e0000-0000-4000-8000-000000000001"
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewWebhook"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    webhooks_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    webhooks_destroy: {
+        parameters: {
+            query?: {
+                /** @description Why; kept in the history. */
+                reason?: string;
+            };
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    webhooks_partial_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "enabled": true,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["PatchedWebhookRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    webhooks_rotate_create: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "keep_previous_h": 24,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["RotationRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewWebhook"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    webhooks_test_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {

@@ -125,6 +125,8 @@ export const to = {
   audit: "/audit",
   connections: "/connections",
   connection: (id: string) => `/connections/${id}`,
+  webhooks: "/webhooks",
+  webhook: (id: string) => `/webhooks/${id}`,
   settings: "/settings",
 };
 

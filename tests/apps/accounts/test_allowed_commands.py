@@ -99,6 +99,7 @@ def test_session(client, world: World):
     agree(
         shown,
         "manage_connections",
+        "manage_webhooks",
         client.post("/api/v1/connections", connection, format="json"),
     )
 

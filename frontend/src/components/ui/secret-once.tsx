@@ -9,6 +9,7 @@ export function SecretOnce({
   name,
   onClose,
   children,
+  kept = "It is stored only as a hash and is not shown again.",
 }: {
   secret: string;
   /** What it is: "Token", "Credential". */
@@ -16,12 +17,14 @@ export function SecretOnce({
   onClose: () => void;
   /** How it is used. */
   children: React.ReactNode;
+  /** Why it has to be copied now. */
+  kept?: string;
 }) {
   const [copied, setCopied] = useState(false);
   return (
     <div className="form">
       <Note tone="warn">
-        <b>Copy it now.</b> It is stored only as a hash and is not shown again.
+        <b>Copy it now.</b> {kept}
       </Note>
       <div className="inp">
         <input className="mono" readOnly value={secret} aria-label={name} />

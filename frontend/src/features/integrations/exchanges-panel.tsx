@@ -3,11 +3,11 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { exchangesQuery, type Exchange } from "@/api/connections";
+import { BodyText } from "@/components/ui/body-text";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { pagerOf, useListAddress } from "@/components/ui/list-tools";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { Segments } from "@/components/ui/page";
-import { Scroll } from "@/components/ui/scroll";
 import { Badge } from "@/components/ui/state-badge";
 import { fixed } from "@/lib/numbers";
 import { clockText, exactTime } from "@/lib/time";
@@ -34,30 +34,6 @@ const KIND = "exchanges_kind";
 
 /** The server is the same for all of them. */
 const pathOf = (address: string) => address.replace(/^https?:\/\/[^/]+/, "");
-
-function pretty(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    // Cut off, or no JSON: as it is.
-    return text;
-  }
-}
-
-function Body({ title, text }: { title: string; text: string }) {
-  return (
-    <div>
-      <h3 className="checkshead">{title}</h3>
-      {text === "" ? (
-        <p className="muted">Empty.</p>
-      ) : (
-        <Scroll label={title} maxHeight={320}>
-          <pre className="exchangebody">{pretty(text)}</pre>
-        </Scroll>
-      )}
-    </div>
-  );
-}
 
 export function ExchangesPanel({ connection }: { connection: string }) {
   const address = useListAddress([KIND], "", "exchanges_");
@@ -150,9 +126,9 @@ export function ExchangesPanel({ connection }: { connection: string }) {
                 exchange.id === open ? (
                   <>
                     {exchange.failure ? <p className="down">{exchange.failure}</p> : null}
-                    <div className="exchange">
-                      <Body title="Sent" text={exchange.request} />
-                      <Body title="Answered" text={exchange.response} />
+                    <div className="bodies">
+                      <BodyText title="Sent" text={exchange.request} />
+                      <BodyText title="Answered" text={exchange.response} />
                     </div>
                   </>
                 ) : null

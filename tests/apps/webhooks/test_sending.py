@@ -1,0 +1,405 @@
+"""What happens is sent signed, once taken, again until it is, and never to a private address."""
+
+import socket
+import threading
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from apps.accounts.models import User
+from apps.audit.models import AuditEntry
+from apps.common.outgoing import dialling
+from apps.systems.models import System
+from apps.webhooks.domain import retries
+from apps.webhooks.models import Delivery, DeliveryState, Webhook
+from apps.webhooks.services import (
+    deliveries_queue,
+    deliveries_tidy,
+    delivery_repeat,
+    secret_rotate,
+    webhook_send,
+    webhook_test,
+    webhook_update,
+    webhooks_hand_out,
+)
+from apps.webhooks.services import send as send_module
+from apps.webhooks.services.send import secrets_of
+from tests.apps.webhooks.conftest import deliver, due, make_webhook
+from tests.apps.webhooks.receiver import Receiver, receiving
+from tests.factories import make_broker, make_system, make_topic, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def only(hook: Webhook) -> Delivery:
+    return Delivery.objects.get(webhook=hook)
+
+
+def test_an_edit_arrives_as_a_signed_cloud_event(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    topic = make_topic(harbour, "tides")
+    assert deliver(hook) == 1
+    (one,) = receiver.received
+    entry = AuditEntry.objects.get(object_name="tides")
+    assert one.verifies(secrets_of(hook)[0])
+    assert not one.verifies("whsec_" + "A" * 43 + "=")
+    event = one.event
+    assert one.headers["content-type"] == "application/cloudevents+json"
+    assert (event.get_id(), event.get_type()) == (str(entry.public_id), "weir.topic.create")
+    assert event.get_subject() == f"topic/{topic.public_id}"
+    assert event.get_source().endswith(f"/systems/{harbour.public_id}")
+    assert event.get_time() == entry.at
+    assert int(event.get_extension("sequence")) == entry.event.number
+    assert event.get_data()["object_name"] == "tides"
+    assert event.get_data()["system_name"] == "harbour"
+    row = only(hook)
+    assert (row.state, row.attempts, one.id) == ("delivered", 1, str(row.public_id))
+    assert deliver(hook) == 0, "nothing is sent twice"
+
+
+def test_types_and_systems_choose(receiver: Receiver, harbour: System, admin: User) -> None:
+    other = make_system("other")
+    hook, _ = make_webhook(
+        receiver.address,
+        admin,
+        types=["weir.topic.*"],
+        all_systems=False,
+        systems=[harbour],
+    )
+    make_topic(other, "elsewhere")
+    make_broker(harbour, "b1")
+    make_topic(harbour, "here")
+    deliver(hook)
+    assert [one.event.get_data()["object_name"] for one in receiver.received] == ["here"]
+
+
+def test_events_of_a_webhook_go_in_their_order(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    for number in range(20):
+        make_topic(harbour, f"t{number}")
+    assert deliver(hook) == 20
+    sequence = [one.event.get_extension("sequence") for one in receiver.received]
+    assert sequence == sorted(sequence)
+
+
+def test_what_fails_is_sent_again_as_the_same_message(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    make_topic(harbour, "tides")
+    receiver.answer(500, b"out of order")
+    assert deliver(hook) == 0
+    row = only(hook)
+    assert (row.state, row.attempts, row.problem) == ("waiting", 1, "It answers 500.")
+    assert row.next_at > timezone.now()
+    assert webhook_send(hook.public_id) == 0
+    assert len(receiver.received) == 1
+    due(hook)
+    assert webhook_send(hook.public_id) == 1
+    first, second = receiver.received
+    assert (first.id, first.body) == (second.id, second.body)
+    assert second.verifies(secrets_of(hook)[0])
+    row.refresh_from_db()
+    assert (row.state, row.attempts, row.problem) == ("delivered", 2, "")
+    assert [(one.status, one.response) for one in row.tries.all()] == [
+        (204, ""),
+        (500, "out of order"),
+    ]
+
+
+def test_a_failure_holds_nothing_newer_up(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    receiver.answer(500)
+    for name in ("a", "b", "c"):
+        make_topic(harbour, name)
+    assert deliver(hook) == 2
+    names = [one.event.get_data()["object_name"] for one in receiver.received]
+    assert names == ["a", "b", "c"]
+
+
+def test_an_address_that_fails_at_all_is_left_alone_for_a_while(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    for number in range(9):
+        receiver.answer(503)
+        make_topic(harbour, f"t{number}")
+    deliver(hook)
+    assert len(receiver.received) == retries.FAILING
+    hook.refresh_from_db()
+    assert hook.retry_at is not None
+    assert hook.retry_at > timezone.now()
+    assert webhook_send(hook.public_id) == 0
+    assert webhooks_hand_out() == []
+
+
+def test_retry_after_is_waited_for(hook: Webhook, receiver: Receiver, harbour: System) -> None:
+    receiver.answer(429, Retry_After="120")
+    make_topic(harbour, "tides")
+    make_topic(harbour, "ebb")
+    deliver(hook)
+    assert len(receiver.received) == 1
+    hook.refresh_from_db()
+    assert hook.retry_at is not None
+    assert timedelta(seconds=100) < hook.retry_at - timezone.now() <= timedelta(seconds=120)
+    waits = Delivery.objects.filter(attempts=1).get()
+    assert waits.next_at - timezone.now() > timedelta(seconds=100)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirections_are_not_followed(
+    hook: Webhook, receiver: Receiver, harbour: System, status: int
+) -> None:
+    receiver.answer(status, Location=receiver.address)
+    make_topic(harbour, "tides")
+    assert deliver(hook) == 0
+    assert len(receiver.received) == 1
+    assert "not followed" in only(hook).problem
+
+
+def test_a_long_answer_is_cut(hook: Webhook, receiver: Receiver, harbour: System) -> None:
+    receiver.answer(500, b"x" * 300_000)
+    make_topic(harbour, "tides")
+    deliver(hook)
+    (one,) = only(hook).tries.all()
+    assert len(one.response) == 4_000
+
+
+def test_gone_disables_at_once(hook: Webhook, receiver: Receiver, harbour: System) -> None:
+    receiver.answer(410)
+    make_topic(harbour, "tides")
+    make_topic(harbour, "ebb")
+    deliver(hook)
+    hook.refresh_from_db()
+    assert len(receiver.received) == 1
+    assert not hook.enabled
+    assert "410" in hook.disabled_because
+    entry = AuditEntry.objects.get(object_id=hook.public_id, action="disable")
+    assert (entry.actor_name, entry.reason) == ("Weir", hook.disabled_because)
+
+
+def test_days_of_nothing_but_failures_disable(
+    hook: Webhook, receiver: Receiver, harbour: System, admin: User
+) -> None:
+    make_topic(harbour, "tides")
+    receiver.answer(500)
+    deliver(hook)
+    since = timezone.now() - retries.GIVEN_UP_AFTER
+    Webhook.objects.filter(pk=hook.pk).update(failing_since=since + timedelta(minutes=5))
+    due(hook)
+    receiver.answer(500)
+    webhook_send(hook.public_id)
+    hook.refresh_from_db()
+    assert hook.enabled
+    Webhook.objects.filter(pk=hook.pk).update(failing_since=since - timedelta(seconds=1))
+    due(hook)
+    receiver.answer(500)
+    webhook_send(hook.public_id)
+    hook.refresh_from_db()
+    assert not hook.enabled
+    assert "5 days" in hook.disabled_because
+    # Enabled again it hears of what happens from then on, and what waits is sent.
+    make_topic(harbour, "missed")
+    hook = enable(hook, admin)
+    make_topic(harbour, "ebb")
+    deliver(hook)
+    sent = [one.event.get_data().get("object_name") for one in receiver.received[3:]]
+    assert sent == ["tickets", "ebb", "tides"]
+    hook.refresh_from_db()
+    assert (hook.failing_since, hook.problem, hook.disabled_because) == (None, "", "")
+
+
+def enable(hook: Webhook, actor: User) -> Webhook:
+    return webhook_update(
+        webhook=hook, actor=actor, expected_version=hook.version, values={"enabled": True}
+    )
+
+
+def test_what_waited_too_long_while_disabled_is_given_up(
+    hook: Webhook, receiver: Receiver, harbour: System, admin: User
+) -> None:
+    make_topic(harbour, "tides")
+    receiver.answer(410)
+    deliver(hook)
+    long_ago = timezone.now() - retries.KEPT_WHILE_DISABLED - timedelta(minutes=1)
+    Delivery.objects.update(created_at=long_ago)
+    hook.refresh_from_db()
+    enable(hook, admin)
+    row = Delivery.objects.get(subject__startswith="topic/")
+    assert (row.state, row.problem) == ("given_up", "The webhook was disabled.")
+
+
+def test_a_delivery_is_given_up_after_the_last_attempt_and_can_be_sent_again(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    make_topic(harbour, "tides")
+    for _ in range(len(retries.PAUSES_S) + 1):
+        receiver.answer(500)
+        due(hook)
+        deliver(hook)
+    row = only(hook)
+    assert (row.state, row.attempts) == ("given_up", len(retries.PAUSES_S) + 1)
+    due(hook)
+    assert deliver(hook) == 0
+    delivery_repeat(delivery=row)
+    assert deliver(hook) == 1
+    assert {one.id for one in receiver.received} == {str(row.public_id)}
+
+
+def test_rotation_signs_with_both_secrets_until_the_time_is_over(
+    hook: Webhook, receiver: Receiver, harbour: System, admin: User
+) -> None:
+    (before,) = secrets_of(hook)
+    hook, after = secret_rotate(
+        webhook=hook,
+        actor=admin,
+        expected_version=hook.version,
+        keep_previous=timedelta(hours=1),
+    )
+    assert after != before
+    make_topic(harbour, "tides")
+    deliver(hook)
+    assert receiver.received
+    assert all(one.verifies(before) and one.verifies(after) for one in receiver.received)
+    Webhook.objects.filter(pk=hook.pk).update(previous_until=timezone.now())
+    make_topic(harbour, "ebb")
+    deliver(hook)
+    last = receiver.received[-1]
+    assert last.verifies(after)
+    assert not last.verifies(before)
+    assert before not in str(list(AuditEntry.objects.values()))
+    assert after not in str(list(AuditEntry.objects.values()))
+
+
+def test_private_address_is_not_dialled_whatever_its_name_says(
+    hook: Webhook,
+    receiver: Receiver,
+    harbour: System,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings.WEIR_PRIVATE_NETWORKS = ()
+    port = receiver.address.split(":")[2].split("/")[0]
+
+    def lookup(host: str, *_: Any, **__: Any) -> list[Any]:
+        assert host == "hooks.example.com"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", int(port)))]
+
+    monkeypatch.setattr(dialling.socket, "getaddrinfo", lookup)
+    Webhook.objects.filter(pk=hook.pk).update(address=f"http://hooks.example.com:{port}/")
+    make_topic(harbour, "tides")
+    assert deliver(hook) == 0
+    assert receiver.received == []
+    assert "127.0.0.1 is no public address" in only(hook).problem
+
+
+def test_no_answer_is_a_failure(hook: Webhook, harbour: System, receiver: Receiver) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        address = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
+    Webhook.objects.filter(pk=hook.pk).update(address=address)
+    make_topic(harbour, "tides")
+    assert deliver(hook) == 0
+    (one,) = only(hook).tries.all()
+    assert (one.status, bool(one.failure)) == (None, True)
+
+
+def test_an_edit_while_it_is_sent_counts_for_what_comes_after(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    make_topic(harbour, "tides")
+    make_topic(harbour, "ebb")
+    real = send_module.post
+
+    with receiving() as other, pytest.MonkeyPatch.context() as patch:
+
+        def post(*args: Any) -> Any:
+            Webhook.objects.filter(pk=hook.pk).update(
+                version=hook.version + 1, address=other.address
+            )
+            return real(*args)
+
+        patch.setattr(send_module, "post", post)
+        assert deliver(hook) == 2
+        names = [
+            [one.event.get_data()["object_name"] for one in each.received]
+            for each in (receiver, other)
+        ]
+    assert names == [["tides"], ["ebb"]]
+
+
+def test_two_workers_do_not_send_to_one_webhook(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    Webhook.objects.filter(pk=hook.pk).update(
+        claimed_by=uuid.uuid4(), claimed_until=timezone.now() + timedelta(seconds=30)
+    )
+    make_topic(harbour, "tides")
+    assert deliver(hook) == 0
+    Webhook.objects.filter(pk=hook.pk).update(claimed_until=timezone.now())
+    assert webhook_send(hook.public_id) == 1
+
+
+def test_test_event_is_sent_at_once(hook: Webhook, receiver: Receiver, admin: User) -> None:
+    Webhook.objects.filter(pk=hook.pk).update(retry_at=timezone.now() + timedelta(hours=1))
+    delivery = webhook_test(webhook=hook, actor=admin)
+    assert webhook_send(hook.public_id) == 1
+    (one,) = receiver.received
+    assert (one.event.get_type(), one.event.get_id()) == (
+        "weir.webhook.test",
+        str(delivery.public_id),
+    )
+
+
+def test_private_kinds_reach_only_who_names_them(receiver: Receiver, admin: User) -> None:
+    everything, _ = make_webhook(receiver.address, admin)
+    make_user("ines")
+    deliver(everything)
+    assert receiver.received == []
+    named, _ = make_webhook(receiver.address, admin, name="people", types=["weir.user.*"])
+    make_user("jon")
+    deliver(named)
+    assert receiver.types == ["weir.user.create"]
+
+
+def test_deliveries_that_ended_long_ago_are_deleted(
+    hook: Webhook, receiver: Receiver, harbour: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        make_topic(harbour, name)
+    deliver(hook)
+    oldest = Delivery.objects.order_by("id").first()
+    assert oldest is not None
+    old = parse_datetime("2026-01-01T00:00:00Z")
+    Delivery.objects.filter(pk=oldest.pk).update(ended_at=old)
+    Delivery.objects.create(webhook=hook, type="weir.x.y", subject="x/1", created_at=old)
+    deliveries_tidy()
+    assert Delivery.objects.count() == 3
+    monkeypatch.setattr("apps.webhooks.services.queue.PER_WEBHOOK", 1)
+    deliveries_tidy()
+    states = sorted(Delivery.objects.values_list("state", flat=True))
+    assert states == [DeliveryState.DELIVERED, DeliveryState.WAITING]
+
+
+def test_queueing_twice_makes_one_delivery(
+    hook: Webhook, harbour: System, receiver: Receiver
+) -> None:
+    make_topic(harbour, "tides")
+    deliver(hook)
+    Webhook.objects.filter(pk=hook.pk).update(read_to=hook.read_to)
+    with pytest.raises(Exception, match="delivery_once_per_webhook"):
+        deliveries_queue()
+
+
+def test_a_slow_receiver_is_given_up_on_time(
+    hook: Webhook, harbour: System, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.webhooks.services.posting.WHOLE_S", 0.3)
+    receiver.held = threading.Event()
+    make_topic(harbour, "tides")
+    assert deliver(hook) == 0
+    assert only(hook).problem.startswith("No answer within")

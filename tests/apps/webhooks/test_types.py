@@ -1,0 +1,66 @@
+"""Which events a webhook wants, and when it is tried again."""
+
+import base64
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from standardwebhooks import Webhook
+
+from apps.webhooks.domain.event_types import KINDS, check_patterns, is_wanted, type_of
+from apps.webhooks.domain.retries import LONGEST_WAIT, PAUSES_S, next_attempt
+from apps.webhooks.domain.signing import secret_of, signatures
+from weir.errors import InvalidProblem
+
+
+@pytest.mark.parametrize(
+    ("event", "patterns", "wanted"),
+    [
+        ("weir.plan.approve", ["weir.plan.approve"], True),
+        ("weir.plan.approve", ["weir.plan.*"], True),
+        ("weir.plan.approve", ["*"], True),
+        ("weir.plan.approve", ["weir.plan.reject", "weir.run.*"], False),
+        ("weir.session.sign_in", ["*"], False),
+        ("weir.session.sign_in", ["weir.session.*"], True),
+        ("weir.token.create", ["*", "weir.token.create"], True),
+    ],
+)
+def test_patterns(event: str, patterns: list[str], wanted: bool) -> None:
+    assert is_wanted(event, patterns) is wanted
+
+
+@pytest.mark.parametrize(
+    "pattern", ["", "plan", "weir.*", "weir.plan", "weir.plan.", "weir.ship.*", "weir.plan.*.x"]
+)
+def test_pattern_that_no_event_fits_is_refused(pattern: str) -> None:
+    with pytest.raises(InvalidProblem) as refusal:
+        check_patterns(["*", pattern])
+    assert refusal.value.path == "types[1]"
+
+
+def test_types_are_words_of_the_history() -> None:
+    assert type_of("recomputation schedule", "update") == "weir.recomputation_schedule.update"
+    check_patterns([type_of(kind, "update") for kind in KINDS])
+
+
+def test_attempts_go_on_for_three_days() -> None:
+    pauses = [next_attempt(number) for number in range(1, len(PAUSES_S) + 1)]
+    assert 60 * 3600 < sum(one.total_seconds() for one in pauses if one) < 90 * 3600
+    assert next_attempt(len(PAUSES_S) + 1) is None
+    waited = next_attempt(1, retry_after_s=90.0)
+    assert waited is not None
+    assert waited.total_seconds() == 90.0
+    assert next_attempt(1, retry_after_s=1e300) == LONGEST_WAIT
+
+
+@given(st.text(min_size=1), st.text(), st.integers(1, 10))
+def test_signatures_are_those_of_the_published_package(key: str, body: str, count: int) -> None:
+    hook, at = uuid.UUID(int=7), 1_795_000_000
+    secrets = [secret_of(key, hook, generation) for generation in range(count)]
+    assert len(set(secrets)) == count
+    assert all(len(base64.b64decode(one.removeprefix("whsec_"))) == 32 for one in secrets)
+    header = signatures(secrets, "msg", at, body.encode())
+    when = datetime.fromtimestamp(at, tz=UTC)
+    assert header.split() == [Webhook(one).sign("msg", when, body) for one in secrets]
