@@ -287,6 +287,7 @@ def test_token_that_no_header_carries_is_a_problem_that_does_not_show_it(
     with pytest.raises(InvalidProblem, match="env:WEIR_CREDENTIAL_A is no token") as problem:
         credential(
             "env:WEIR_CREDENTIAL_A",
+            "https://example.org",
             prefix="WEIR_CREDENTIAL_",
             folder=None,
             environ={"WEIR_CREDENTIAL_A": secret},
@@ -299,6 +300,7 @@ def test_credential_of_several_lines_is_a_problem_that_does_not_show_it(secret: 
     with pytest.raises(InvalidProblem, match="WEIR_CREDENTIAL_A") as problem:
         credential(
             "env:WEIR_CREDENTIAL_A",
+            "https://example.org",
             prefix="WEIR_CREDENTIAL_",
             folder=None,
             environ={"WEIR_CREDENTIAL_A": secret},
