@@ -17,8 +17,19 @@ CONTENT_TYPE = "application/cloudevents+json"
 NUMBER_WIDTH = 19
 """Digits of `sequence`, which receivers compare as text."""
 
-PAGES = {"plan": "plans", "execution": "executions", "run": "runs", "system": "systems"}
-"""Kinds with a page of their own -> its address."""
+PAGES = {
+    **{kind: f"/{kind}s/{{id}}" for kind in ("plan", "run", "system", "connection", "webhook")},
+    **{
+        kind: f"/systems/{{system}}/{kind.replace('_', '-')}s/{{id}}"
+        for kind in (
+            *("broker", "link", "overlay", "topic", "publisher", "slo"),
+            *("correlation_key", "subscriber", "stream", "group"),
+        )
+    },
+    "consumer_class": "/systems/{system}/consumer-classes/{id}",
+    "utility_function": "/systems/{system}/utility-functions/{id}/edit",
+}
+"""Kinds with a page of their own -> its address; others are found in the history."""
 
 
 def subject_of(entry: AuditEntry) -> str:
@@ -30,8 +41,8 @@ def body_of(event: Event, systems: Mapping[UUID, System]) -> str:
     """Return the body of an event whose entry was read with it."""
     entry = event.entry
     system = systems.get(entry.system_id) if entry.system_id else None
-    page = PAGES.get(entry.object_kind)
-    link = f"/{page}/{entry.object_id}" if page else "/history"
+    page = PAGES.get(entry.object_kind, "/audit")
+    link = page.format(id=entry.object_id, system=entry.system_id)
     return _text(
         id=str(entry.public_id),
         type=type_of(entry.object_kind, entry.action),

@@ -1,18 +1,25 @@
 """Which events a webhook wants, and when it is tried again."""
 
 import base64
+import re
 import uuid
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook
 
+from apps.recomputation.models import Schedule, Trigger
+from apps.systems.selectors import kinds_of_the_model
 from apps.webhooks.domain.event_types import KINDS, check_patterns, is_wanted, type_of
 from apps.webhooks.domain.retries import LONGEST_WAIT, PAUSES_S, next_attempt
 from apps.webhooks.domain.signing import secret_of, signatures
+from apps.webhooks.selectors.bodies import PAGES
 from weir.errors import InvalidProblem
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize(
@@ -43,6 +50,21 @@ def test_pattern_that_no_event_fits_is_refused(pattern: str) -> None:
 def test_types_are_words_of_the_history() -> None:
     assert type_of("recomputation schedule", "update") == "weir.recomputation_schedule.update"
     check_patterns([type_of(kind, "update") for kind in KINDS])
+
+
+def test_kinds_are_those_that_the_history_knows() -> None:
+    literal = re.compile(r'(?:object_kind|audited_as|AUDITED_AS)\s*=\s*"(\w+)"')
+    files = (ROOT / "apps").rglob("*.py")
+    written = {kind for file in files for kind in literal.findall(file.read_text())}
+    rules = {str(one._meta.verbose_name) for one in (Schedule, Trigger)}
+    assert written | rules | kinds_of_the_model() == KINDS.keys()
+
+
+def test_pages_are_those_of_the_browser() -> None:
+    kinds = (ROOT / "frontend/src/lib/kinds.ts").read_text()
+    for kind, page in PAGES.items():
+        place = page.split("/")[1] if page.count("/") == 2 else page.split("/")[3]
+        assert f"/{place}" in kinds or f'"{place}": {{' in kinds or f"{place}: {{" in kinds, kind
 
 
 def test_attempts_go_on_for_three_days() -> None:
