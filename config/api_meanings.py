@@ -345,7 +345,7 @@ def _text(name: str) -> str:
     lines = [f"- `{value}`: {meaning}" for value, meaning in MEANINGS[name].items()]
     text = "\n".join(lines)
     if name in MACHINES:
-        final = ", ".join(f"`{state}`" for state in sorted(MACHINES[name].ended))
+        final = ", ".join(f"`{state}`" for state in sorted(MACHINES[name].ended)) or "none"
         text += f"\n\nFinal, for nothing follows: {final}."
     return text
 

@@ -11,6 +11,9 @@ from django.db import models
 
 from apps.common.models import BaseModel
 
+FOR_ADMINISTRATORS = ("session",)
+"""Kinds of entries that only administrators see: who signed in from where."""
+
 
 class AuditEntry(BaseModel):
     """Record one action of a person or of Weir."""

@@ -23,6 +23,7 @@ SELECT
     (SELECT coalesce(max(number), 0) FROM audit_event) + row_number() OVER (ORDER BY entry_id),
     entry_id
 FROM visible
+ON CONFLICT (entry_id) DO NOTHING
 """
 
 
@@ -86,19 +87,21 @@ def record_all(entries: Sequence[AuditEntry]) -> None:
     AuditEntry.objects.bulk_create(entries)
 
 
-def events_number() -> int:
+def events_number(*, wait: bool = False) -> int:
     """Give numbers to entries that have become visible. Returns how many got one.
 
     The entries of an object are written under its lock: where one is visible, so are those before
     it, and their ids are smaller. One process numbers at a time, each time all that it sees, so
-    numbers are in that order, and no smaller one comes later.
+    numbers are in that order, and no smaller one comes later. Where another process is at it,
+    nothing is done, or with `wait` once that one has committed.
     """
+    lock = "pg_advisory_xact_lock" if wait else "pg_try_advisory_xact_lock"
     count = NUMBERED_AT_ONCE
     total = 0
     while count == NUMBERED_AT_ONCE:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
-            if not cursor.fetchone()[0]:
+            cursor.execute(f"SELECT {lock}(%s)", [_LOCK])
+            if cursor.fetchone()[0] is False:
                 return total
             cursor.execute(_NUMBER, [NUMBERED_AT_ONCE])
             count = cursor.rowcount

@@ -9,11 +9,13 @@ from django.utils import timezone
 from apps.audit.models import AuditEntry
 from apps.common.models import BaseModel
 from apps.systems.models import System
+from weir.lifecycle.deliveries import DeliveryState
 
 PER_WEBHOOK = 10_000
 """Deliveries that have ended and are kept of each webhook, at most."""
 
 KEPT_DAYS = 30
+STATE_NAMES = sorted(state.value for state in DeliveryState)
 
 
 class Webhook(BaseModel):
@@ -24,7 +26,9 @@ class Webhook(BaseModel):
     address = models.CharField(max_length=2000)
     types: "models.JSONField[Any, Any]" = models.JSONField(default=list)
     all_systems = models.BooleanField(default=True)
-    systems = models.ManyToManyField(System, related_name="webhooks", blank=True)
+    systems = models.ManyToManyField(
+        System, through="ChosenSystem", related_name="webhooks", blank=True
+    )
     enabled = models.BooleanField(default=True)
     disabled_because = models.TextField(blank=True)
     generation = models.PositiveIntegerField(default=1, help_text="Of the secret.")
@@ -40,6 +44,7 @@ class Webhook(BaseModel):
     answered_at = models.DateTimeField(null=True, help_text="When it took something last.")
     claimed_by = models.UUIDField(null=True)
     claimed_until = models.DateTimeField(null=True)
+    worked_at = models.DateTimeField(null=True, help_text="When a worker sent for it last.")
     version = models.PositiveIntegerField(default=1)
 
     class Meta:
@@ -49,12 +54,25 @@ class Webhook(BaseModel):
         return self.name
 
 
-class DeliveryState(models.TextChoices):
-    """How a delivery stands."""
+class ChosenSystem(models.Model):
+    """A system that a webhook hears of. It outlives the system, whose deletion is an event too."""
 
-    WAITING = "waiting"
-    DELIVERED = "delivered"
-    GIVEN_UP = "given_up"
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="chosen")
+    system = models.ForeignKey(
+        System,
+        to_field="public_id",
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        related_name="+",
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["webhook", "system"], name="system_once_per_webhook")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.system_id} for {self.webhook}"
 
 
 class Delivery(BaseModel):
@@ -67,10 +85,11 @@ class Delivery(BaseModel):
     type = models.CharField(max_length=140)
     subject = models.CharField(max_length=120)
     body = models.TextField(help_text="Written once, so that each attempt sends the same bytes.")
-    state = models.CharField(
-        max_length=9, choices=DeliveryState.choices, default=DeliveryState.WAITING
-    )
+    state = models.CharField(max_length=9, default=DeliveryState.WAITING)
     attempts = models.PositiveIntegerField(default=0)
+    urgent = models.BooleanField(
+        default=False, help_text="Somebody waits for it: it is sent before all others."
+    )
     next_at = models.DateTimeField(default=timezone.now, help_text="Not before.")
     problem = models.TextField(blank=True, help_text="Why the last attempt failed.")
     ended_at = models.DateTimeField(null=True)
@@ -83,13 +102,16 @@ class Delivery(BaseModel):
                 condition=Q(state=DeliveryState.WAITING.value),
                 name="delivery_waiting",
             ),
+            models.Index(
+                fields=["webhook", "-urgent", "attempts", "id"],
+                condition=Q(state=DeliveryState.WAITING.value),
+                name="delivery_in_order",
+            ),
             models.Index(fields=["webhook", "-id"], name="delivery_by_webhook"),
         ]
         constraints = [
             models.UniqueConstraint(fields=["webhook", "entry"], name="delivery_once_per_webhook"),
-            models.CheckConstraint(
-                condition=Q(state__in=DeliveryState.values), name="delivery_state_known"
-            ),
+            models.CheckConstraint(condition=Q(state__in=STATE_NAMES), name="delivery_state_known"),
         ]
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 from rest_framework import mixins, serializers, viewsets
 
-from apps.audit.models import AuditEntry
+from apps.audit.models import FOR_ADMINISTRATORS, AuditEntry
 from apps.common.api.filters import FilterSet, NameSearch, Ordering, since, until
 
 
@@ -85,4 +85,4 @@ class AuditViewSet(
         caller = self.request.auth or self.request.user
         if "administer" in getattr(caller, "permissions", ()):
             return entries
-        return entries.exclude(object_kind="session")
+        return entries.exclude(object_kind__in=FOR_ADMINISTRATORS)

@@ -4,9 +4,9 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 FORWARD = """
-CREATE FUNCTION weir_entries_are_new() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION weir_entries_are_new() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    INSERT INTO audit_newentry (entry_id) SELECT id FROM entries;
+    INSERT INTO audit_newentry (entry_id) SELECT id FROM entries ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $$;
 CREATE TRIGGER audit_entries_are_new AFTER INSERT ON audit_auditentry

@@ -11,6 +11,8 @@ from ipaddress import (
 )
 from urllib.parse import urlsplit
 
+import httpx
+
 from weir.errors import InvalidProblem
 
 Network = IPv4Network | IPv6Network
@@ -56,6 +58,13 @@ def check_address(
         raise InvalidProblem(field, f"Is no address: {error}.") from error
     if not address.isascii() or not address.isprintable() or " " in address:
         raise InvalidProblem(field, "Write it in ASCII, without spaces.")
+    if "\\" in address:
+        raise InvalidProblem(field, "Write / instead of \\.")
+    try:
+        # What dials it has to understand it: it refuses names that no international one gives.
+        httpx.URL(address).host  # noqa: B018
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise InvalidProblem(field, f"Is no address: {error}.") from error
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise InvalidProblem(field, "Begin with https:// and the name of the server.")
     if parts.scheme == "http" and not plain_http:

@@ -84,7 +84,11 @@ class HttpSession:
             failure = f"The answer is larger than {LARGEST_ANSWER_BYTES:,} bytes."
         except ForbiddenAddress as error:
             failure, not_sent = f"{address.host} is not asked: {error}", True
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ssl.SSLError) as error:
+        except (
+            *(httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ssl.SSLError),
+            # A redirection to a name that cannot be: httpx reads it, though nobody follows it.
+            UnicodeError,
+        ) as error:
             failure = _failure(error, address.host)
             not_sent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
         finally:

@@ -1,6 +1,7 @@
 """Say what the published API needs to know about webhooks."""
 
 from apps.common.api.examples import SYSTEM, WHY, Example
+from weir.lifecycle.deliveries import DELIVERIES
 
 TAGS = {
     "deliveries": "What was sent to webhooks, with the answers.",
@@ -11,8 +12,10 @@ TAGS = {
 ENUM_NAMES = {
     "WebhookCommandEnum": "apps.webhooks.api.serializers.WEBHOOK_COMMANDS",
     "DeliveryCommandEnum": "apps.webhooks.api.serializers.DELIVERY_COMMANDS",
-    "DeliveryStateEnum": "apps.webhooks.models.DeliveryState.choices",
+    "DeliveryStateEnum": "apps.webhooks.api.serializers.DELIVERY_STATES",
 }
+
+MACHINES = {"DeliveryStateEnum": DELIVERIES}
 
 MEANINGS = {
     "WebhookCommandEnum": {

@@ -11,10 +11,12 @@ from apps.common.api.fields import choices, command_list
 from apps.common.api.forms import Form
 from apps.systems.api.entities import SystemReference
 from apps.webhooks.domain.event_types import MOST
-from apps.webhooks.models import Attempt, Delivery, DeliveryState, Webhook
+from apps.webhooks.models import Attempt, Delivery, Webhook
 from apps.webhooks.services.webhooks import server_shown
+from weir.lifecycle.deliveries import DeliveryState
 
 WEBHOOK_COMMANDS = choices("edit", "delete", "test", "rotate")
+DELIVERY_STATES = choices(*DeliveryState)
 DELIVERY_COMMANDS = choices("redeliver")
 LONGEST_OVERLAP_H = 168
 
@@ -130,7 +132,7 @@ class DeliverySerializer(serializers.Serializer[Delivery]):
     webhook_name = serializers.CharField(source="webhook.name")
     type = serializers.CharField()
     subject = serializers.CharField(help_text="What it is about: kind and id.")
-    state = serializers.ChoiceField(choices=DeliveryState.choices)
+    state = serializers.ChoiceField(choices=DELIVERY_STATES)
     attempts = serializers.IntegerField()
     created_at = serializers.DateTimeField()
     next_at = serializers.DateTimeField(help_text="When it is tried next, while it waits.")
@@ -152,7 +154,7 @@ class AttemptSerializer(serializers.Serializer[Attempt]):
     )
     response = serializers.CharField(help_text="The body answered; its first 4,000 characters.")
     failure = serializers.CharField(help_text="Why it does not count as taken; empty: it does.")
-    seconds = serializers.FloatField()
+    seconds = serializers.FloatField(help_text="How long it took, s.")
 
 
 class DeliveryDetailSerializer(DeliverySerializer):

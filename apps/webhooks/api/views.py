@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.api.permissions import actor_of
+from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import changes
@@ -21,6 +21,7 @@ from apps.common.api.preconditions import etag, expected_version, once
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, reason_of
 from apps.webhooks import services
 from apps.webhooks.api.serializers import (
+    DELIVERY_STATES,
     DeliveryDetailSerializer,
     DeliverySerializer,
     EventTypeSerializer,
@@ -29,7 +30,7 @@ from apps.webhooks.api.serializers import (
     WebhookSerializer,
 )
 from apps.webhooks.domain.event_types import FIRST, KINDS, PRIVATE
-from apps.webhooks.models import Delivery, DeliveryState, Webhook
+from apps.webhooks.models import Delivery, Webhook
 from apps.webhooks.selectors.webhooks import delivery_rows, webhook_rows
 
 
@@ -155,7 +156,7 @@ class DeliveryFilter(CreatedFilter):
     """Filter deliveries by webhook, state, type and time."""
 
     webhook = filters.UUIDFilter(field_name="webhook__public_id")
-    state = filters.ChoiceFilter(choices=DeliveryState.choices)
+    state = filters.ChoiceFilter(choices=DELIVERY_STATES)
 
     class Meta:
         model = Delivery
@@ -171,7 +172,7 @@ class DeliveryViewSet(
         "list": "List what was sent, waits or was given up, newest first.",
         "retrieve": "Return a delivery with its body, and what each attempt was answered.",
     }
-    queryset = delivery_rows()
+    queryset = delivery_rows(may_administer=True)
     filterset_class = DeliveryFilter
     filter_backends = [filters.DjangoFilterBackend, Ordering]
     lookup_field = "public_id"
@@ -181,6 +182,10 @@ class DeliveryViewSet(
     ordering = ["-id"]
     needs = {"redeliver": Permission.ADMINISTER}
     refuses = {"redeliver": (409,)}
+
+    def get_queryset(self) -> QuerySet[Delivery]:
+        rows = delivery_rows(may_administer=Permission.ADMINISTER in granted(self.request))
+        return rows.defer("body") if self.action == "list" else rows
 
     def get_serializer_class(self) -> Any:
         return DeliveryDetailSerializer if self.action == "retrieve" else DeliverySerializer

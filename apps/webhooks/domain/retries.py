@@ -9,6 +9,7 @@ PAUSES_S = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
 SPREAD = 0.1
 """So that what failed together is not tried together."""
 
+MOST_ATTEMPTS = len(PAUSES_S) + 1
 LONGEST_WAIT = timedelta(days=1)
 
 GIVEN_UP_AFTER = timedelta(days=5)
@@ -21,6 +22,7 @@ FAILING = 3
 """Failures in a row after which a webhook is left alone for a while."""
 
 FIRST_REST_S, LONGEST_REST_S = 10.0, 300.0
+LONGEST_REST = timedelta(seconds=LONGEST_REST_S)
 
 
 def next_attempt(attempts: int, retry_after_s: float | None = None) -> timedelta | None:

@@ -57,7 +57,7 @@ def body_of(event: Event, systems: Mapping[UUID, System]) -> str:
             "action": entry.action,
             "actor_name": entry.actor_name,
             "system": str(entry.system_id) if entry.system_id else None,
-            "system_name": system.name if system else None,
+            "system_name": system.name if system else _name_of_deleted(entry),
             "model_version": entry.model_version,
             "before": entry.before,
             "after": entry.after,
@@ -65,6 +65,11 @@ def body_of(event: Event, systems: Mapping[UUID, System]) -> str:
             "link": settings.WEIR_WEB_URL + link,
         },
     )
+
+
+def _name_of_deleted(entry: AuditEntry) -> str | None:
+    """Return the name of a system that is not there any more, where its own entry says it."""
+    return entry.object_name if entry.object_kind == "system" else None
 
 
 def sample_body(webhook: Webhook, message: UUID, at: str, actor_name: str) -> str:

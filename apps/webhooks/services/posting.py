@@ -1,24 +1,29 @@
 """Post a body to the address of a webhook, within a time, and to no private address."""
 
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 from django.conf import settings
 
 from apps.common.outgoing.addresses import check_address
 from apps.common.outgoing.dialling import CheckedTransport, Deadline, ForbiddenAddress
+from apps.common.outgoing.masking import KEPT, masked
 from weir.errors import InvalidProblem
 
+logger = logging.getLogger(__name__)
 CONNECT_S, WHOLE_S = 5.0, 15.0
 """How long connecting, and all of a request, may take."""
 
 READ_BYTES = 64 * 1024
 """What is read of an answer; the rest says nothing that counts."""
 
-KEPT = 4_000
-"""Characters that are kept of it."""
+SHORTEST_PIECE = 8
+"""What is shorter in a path is a word like `hooks`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +60,17 @@ def post(address: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         failure = f"No connection within {CONNECT_S:.0f} s."
     except httpx.TimeoutException:
         failure = f"No answer within {WHOLE_S:.0f} s."
-    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
-        failure = f"{str(error) or type(error).__name__}".rstrip(".") + "."
+    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, UnicodeError) as error:
+        failure = _sentence(error)
+    except Exception as error:
+        # Whatever a server brings about is a failed attempt, which is noted and comes to an end.
+        logger.exception("an attempt at a webhook failed")
+        failure = _sentence(error)
+    secrets = _secrets(address)
     return Answer(
         status=status,
-        response=text[:KEPT],
-        failure=failure,
+        response=masked(text, secrets)[:KEPT],
+        failure=masked(failure, secrets),
         retry_after_s=wait,
         seconds=time.monotonic() - began,
     )
@@ -70,7 +80,6 @@ def _exchange(
     address: str, body: bytes, headers: Mapping[str, str]
 ) -> tuple[int, str, float | None]:
     transport = CheckedTransport(settings.WEIR_PRIVATE_NETWORKS, Deadline(WHOLE_S))
-    received = bytearray()
     with (
         httpx.Client(
             transport=transport,
@@ -80,12 +89,21 @@ def _exchange(
         ) as client,
         client.stream("POST", address, content=body, headers=headers) as response,
     ):
+        wait = _retry_after(response.headers.get("retry-after", ""))
+        return response.status_code, _text(response), wait
+
+
+def _text(response: httpx.Response) -> str:
+    """Return the body as far as it comes: what counts is the status, which is there."""
+    received = bytearray()
+    try:
         for piece in response.iter_raw():
             received += piece
             if len(received) > READ_BYTES:
                 break
-        text = bytes(received[:READ_BYTES]).decode("utf-8", "replace").replace("\x00", "\ufffd")
-        return response.status_code, text, _retry_after(response.headers.get("retry-after", ""))
+    except (httpx.HTTPError, httpx.StreamError, OSError):
+        pass
+    return bytes(received[:READ_BYTES]).decode("utf-8", "replace").replace("\x00", "\ufffd")
 
 
 def _failure(status: int) -> str:
@@ -96,9 +114,26 @@ def _failure(status: int) -> str:
     return f"It answers {status}."
 
 
+def _sentence(error: Exception) -> str:
+    return f"{str(error) or type(error).__name__}".rstrip(".") + "."
+
+
+def _secrets(address: str) -> list[str]:
+    """Return the parts of an address that only administrators see; a server may repeat them."""
+    parts = urlsplit(address)
+    pieces = [piece for piece in parts.path.split("/") if len(piece) >= SHORTEST_PIECE]
+    values = [value for _, value in parse_qsl(parts.query)]
+    target = parts.path + (f"?{parts.query}" if parts.query else "")
+    return [address, target, parts.path, parts.query, *values, *pieces]
+
+
 def _retry_after(text: str) -> float | None:
+    """Return how many seconds a server wants to be left alone; it says so or names a time."""
     try:
         seconds = float(text)
     except ValueError:
-        return None
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
     return max(seconds, 0.0) if seconds == seconds else None

@@ -1,4 +1,5 @@
-"""Create, change, test and delete webhooks, and rotate their secrets; each with an audit entry."""
+"""Create, change and delete webhooks and rotate their secrets, each with an audit entry; and send
+what somebody waits for."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -18,10 +19,11 @@ from apps.systems.models import System
 from apps.webhooks.domain import retries
 from apps.webhooks.domain.event_types import MOST, TEST, check_patterns
 from apps.webhooks.domain.signing import fingerprint, secret_of
-from apps.webhooks.models import Delivery, DeliveryState, Webhook
+from apps.webhooks.models import Delivery, Webhook
 from apps.webhooks.selectors.bodies import sample_body
-from apps.webhooks.services.queue import last_event
+from apps.webhooks.services.queue import give_up_waiting, last_event
 from weir.errors import InvalidProblem
+from weir.lifecycle.deliveries import DELIVERIES, DeliveryCommand, DeliveryState
 
 FIELDS = ("name", "description", "types", "all_systems", "enabled")
 """What the history shows of a webhook; its address may hold a secret and is shown as its server."""
@@ -37,7 +39,7 @@ def webhook_create(
     row = Webhook(**given, read_to=_now())
     secret = secret_of(settings.SECRET_KEY, row.public_id, row.generation)
     row.fingerprint = fingerprint(secret)
-    _save(row, systems)
+    _save(row, systems, True)
     _record(row, "create", actor, after=_plain(row), reason=reason)
     return row, secret
 
@@ -51,14 +53,14 @@ def webhook_update(
     values: Mapping[str, Any],
     reason: str = "",
 ) -> Webhook:
-    """Change the given members. What waits is tried again at once: this may be what it waited for.
+    """Change the given members. With another address what waits is tried again at once.
 
     A webhook that is enabled again hears of what happens from then on; of what waited, only what
     is younger than three days is sent.
     """
     row = _latest(webhook, expected_version)
     given, before = dict(values), _plain(row)
-    systems, was_enabled = given.pop("systems", None), row.enabled
+    systems, was_enabled, old_address = given.pop("systems", None), row.enabled, row.address
     for name, value in given.items():
         setattr(row, name, value)
     row.version += 1
@@ -67,14 +69,16 @@ def webhook_update(
     waiting = Delivery.objects.filter(webhook=row, state=DeliveryState.WAITING)
     if row.enabled and not was_enabled:
         row.disabled_because, row.read_to = "", _now()
-        waiting.filter(created_at__lt=now - retries.KEPT_WHILE_DISABLED).update(
-            state=DeliveryState.GIVEN_UP, ended_at=now, problem="The webhook was disabled."
-        )
+        give_up_waiting(waiting, now)
     elif was_enabled and not row.enabled:
         row.disabled_because = f"{actor.display_name} disabled it."
-    _save(row, systems)
-    waiting.update(next_at=now)
+    _save(row, systems, "all_systems" in given)
+    if (row.address, row.enabled) != (old_address, was_enabled):
+        waiting.update(next_at=now)
     after = _plain(row)
+    if row.address != old_address and before["server"] == after["server"]:
+        # The path may be a secret; that it is another one is none.
+        before["path"], after["path"] = "the one before", "another"
     moved = [name for name in after if after[name] != before[name]]
     _record(
         row,
@@ -116,6 +120,7 @@ def secret_rotate(
     row.previous_until = timezone.now() + keep_previous if keep_previous else None
     secret = secret_of(settings.SECRET_KEY, row.public_id, row.generation)
     before, row.fingerprint = row.fingerprint, fingerprint(secret)
+    row.problem, row.retry_at = "", None
     row.save()
     _record(
         row,
@@ -151,13 +156,12 @@ def webhook_test(*, webhook: Webhook, actor: User) -> Delivery:
     row = Webhook.objects.select_for_update().get(pk=webhook.pk)
     if not row.enabled:
         raise Conflict("webhook_disabled", f"{row} is disabled; enable it first.")
-    delivery = Delivery(webhook=row, type=TEST, subject=f"webhook/{row.public_id}")
+    subject = f"webhook/{row.public_id}"
+    delivery = Delivery(webhook=row, type=TEST, subject=subject, urgent=True)
     at = instant(timezone.now())
     assert at is not None
     delivery.body = sample_body(row, delivery.public_id, at, actor.display_name)
     delivery.save()
-    # Somebody waits for it.
-    Webhook.objects.filter(pk=row.pk).update(retry_at=None)
     publish("webhook", id=row.public_id)
     return delivery
 
@@ -172,18 +176,19 @@ def delivery_repeat(*, delivery: Delivery) -> Delivery:
     if not webhook.enabled:
         raise Conflict("webhook_disabled", f"{webhook} is disabled; enable it first.")
     row = Delivery.objects.select_for_update().select_related("webhook").get(pk=delivery.pk)
-    row.state, row.ended_at, row.next_at = DeliveryState.WAITING, None, timezone.now()
+    row.state = DELIVERIES.advance(DeliveryState(row.state), DeliveryCommand.REPEAT)
+    row.ended_at, row.next_at = None, timezone.now()
+    row.urgent = True
     if row.attempts > len(retries.PAUSES_S):
         row.attempts = 0
-    row.save(update_fields=["state", "ended_at", "next_at", "attempts", "updated_at"])
-    Webhook.objects.filter(pk=webhook.pk).update(retry_at=None)
+    row.save(update_fields=["state", "ended_at", "next_at", "urgent", "attempts", "updated_at"])
     publish("webhook", id=webhook.public_id)
     return row
 
 
 def _now() -> int:
     """Return the number of the last event so far, those included that have had none yet."""
-    events_number()
+    events_number(wait=True)
     return last_event()
 
 
@@ -197,7 +202,7 @@ def _latest(webhook: Webhook, expected_version: int) -> Webhook:
     return row
 
 
-def _save(row: Webhook, systems: Sequence[System] | None) -> None:
+def _save(row: Webhook, systems: Sequence[System] | None, scope_given: bool) -> None:
     if not row.types or len(row.types) > MOST:
         raise ApplicationError.of_field("types", f"Name one to {MOST} types of events.")
     try:
@@ -211,7 +216,8 @@ def _save(row: Webhook, systems: Sequence[System] | None) -> None:
     row.save()
     if systems is not None:
         row.systems.set(systems)
-    if not row.all_systems and not row.systems.exists():
+    # The systems that were chosen may have been deleted; that is no error of who edits the rest.
+    if (scope_given or systems is not None) and not row.all_systems and not row.systems.exists():
         raise ApplicationError.of_field("systems", "Choose systems, or let `all_systems` be true.")
 
 

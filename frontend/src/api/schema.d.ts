@@ -5755,7 +5755,10 @@ export interface components {
             response: string;
             /** @description Why it does not count as taken; empty: it does. */
             failure: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description How long it took, s.
+             */
             seconds: number;
         };
         /** @description One entry; `before` and `after` hold only what changed. */
@@ -7237,6 +7240,8 @@ export interface components {
          * @description - `waiting`: Is sent next, or again.
          *     - `delivered`: The other side has taken it.
          *     - `given_up`: Every attempt failed; it can be sent again by hand.
+         *
+         *     Final, for nothing follows: none.
          * @enum {string}
          */
         DeliveryStateEnum: "waiting" | "delivered" | "given_up";
@@ -13986,7 +13991,7 @@ export interface components {
          *     - `accepted`: Its members got a correlation key.
          *     - `rejected`: Somebody decided that it is none.
          *
-         *     Final, for nothing follows: .
+         *     Final, for nothing follows: none.
          * @enum {string}
          */
         SuggestionStateEnum: "open" | "accepted" | "rejected";

@@ -19,6 +19,7 @@ const ACTIONS: Record<string, string> = {
   create: "created",
   decide: "decided about a stuck action",
   delete: "deleted",
+  disable: "disabled",
   discard: "discarded",
   document: "opened or closed the record",
   dry_run: "checked without carrying out",

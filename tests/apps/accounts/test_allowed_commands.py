@@ -99,9 +99,10 @@ def test_session(client, world: World):
     agree(
         shown,
         "manage_connections",
-        "manage_webhooks",
         client.post("/api/v1/connections", connection, format="json"),
     )
+    webhook = {"name": "w", "address": "https://a.test/", "types": ["*"], "all_systems": True}
+    agree(shown, "manage_webhooks", client.post("/api/v1/webhooks", webhook, format="json"))
 
 
 @pytest.mark.parametrize("state", list(RunState))

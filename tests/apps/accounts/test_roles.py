@@ -31,6 +31,7 @@ READ_ONLY = {
     "calibration-state",
     "computations",
     "connection-products",
+    "event-types",
     "exchanges",
     "flow-status",
     "interests",
@@ -59,7 +60,7 @@ RUNS = {
 }
 # Everybody reads them; one role changes them.
 KEPT_BY = {
-    **{"agents": ADMINS, "connections": ADMINS},
+    **dict.fromkeys(["agents", "connections", "webhooks", "deliveries"], ADMINS),
     **{"executions": OPERATORS, "policies": ADMINS},
 }
 SYSTEM_COMMANDS = {"access": ADMINS, "retention": ADMINS, "adopt-restored": OPERATORS}

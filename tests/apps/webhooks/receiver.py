@@ -80,7 +80,7 @@ def receiving() -> Iterator[Receiver]:
             self.send_response(status)
             for name, value in more.items():
                 self.send_header(name.replace("_", "-"), value)
-            if status != 204:
+            if status != 204 and "Content_Length" not in more:
                 self.send_header("Content-Length", str(len(text)))
             self.end_headers()
             self.wfile.write(text)

@@ -6,7 +6,9 @@ import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.domain.roles import Role
+from apps.accounts.models import User
 from apps.audit.models import AuditEntry
+from apps.audit.services import record
 from apps.systems.models import System
 from apps.webhooks.models import Delivery, Webhook
 from tests.apps.webhooks.conftest import deliver, due
@@ -58,6 +60,8 @@ def test_only_administrators_see_the_whole_address(api: APIClient, as_role: Any)
         ("address", {"address": "https://user:word@hooks.example.com"}),
         ("address", {"address": "http://hooks.example.com"}),
         ("address", {"address": "https://hooks.example.com/#part"}),
+        ("address", {"address": "https://hooks.example.com\\\\secret"}),
+        ("address", {"address": "https://xn--a/hook"}),
         ("systems", {"all_systems": False}),
         ("name", {"name": ""}),
     ],
@@ -158,3 +162,39 @@ def test_kinds_of_events_are_listed(api: APIClient) -> None:
     rows = api.get("/api/v1/event-types").json()["results"]
     assert {"kind": "plan", "title": "Plans", "pattern": "weir.plan.*", "is_private": False} in rows
     assert {row["kind"] for row in rows if row["is_private"]} == {"user", "token", "session"}
+
+
+def test_only_administrators_read_who_signed_in_from_where(
+    api: APIClient, as_role: Any, hook: Webhook, receiver: Receiver, harbour: System, admin: User
+) -> None:
+    Webhook.objects.filter(pk=hook.pk).update(types=["weir.session.*", "*"])
+    record(
+        actor=admin,
+        action="sign_in",
+        object_kind="session",
+        object_id=admin.public_id,
+        object_name=str(admin),
+        after={"address": "203.0.113.7"},
+    )
+    make_topic(harbour, "tides")
+    deliver(hook)
+    assert sorted(receiver.types) == ["weir.session.sign_in", "weir.topic.create"]
+    row = Delivery.objects.get(type="weir.session.sign_in")
+    viewer = as_role(Role.VIEWER)
+    listed = viewer.get("/api/v1/deliveries").json()["results"]
+    assert [one["type"] for one in listed] == ["weir.topic.create"]
+    assert viewer.get(f"/api/v1/deliveries/{row.public_id}").status_code == 404
+    assert "203.0.113.7" in api.get(f"/api/v1/deliveries/{row.public_id}").json()["body"]
+
+
+def test_another_path_on_the_same_server_is_in_the_history_without_being_shown(
+    api: APIClient,
+) -> None:
+    made = send(api).json()
+    address = ADDRESS.replace("secret-of-the-chat", "another-secret")
+    changed = api.patch(
+        path_of(made), {"address": address}, format="json", headers={"If-Match": '"1"'}
+    )
+    assert changed.status_code == 200
+    entry = AuditEntry.objects.get(object_id=made["id"], action="update")
+    assert (entry.before, entry.after) == ({"path": "the one before"}, {"path": "another"})

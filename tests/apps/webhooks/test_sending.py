@@ -12,10 +12,11 @@ from django.utils.dateparse import parse_datetime
 
 from apps.accounts.models import User
 from apps.audit.models import AuditEntry
-from apps.common.outgoing import dialling
+from apps.common.errors import ApplicationError
 from apps.systems.models import System
+from apps.systems.services.systems import system_delete
 from apps.webhooks.domain import retries
-from apps.webhooks.models import Delivery, DeliveryState, Webhook
+from apps.webhooks.models import Delivery, Webhook
 from apps.webhooks.services import (
     deliveries_queue,
     deliveries_tidy,
@@ -26,11 +27,13 @@ from apps.webhooks.services import (
     webhook_update,
     webhooks_hand_out,
 )
-from apps.webhooks.services import send as send_module
+from apps.webhooks.services.posting import post
+from apps.webhooks.services.queue import last_event
 from apps.webhooks.services.send import secrets_of
 from tests.apps.webhooks.conftest import deliver, due, make_webhook
 from tests.apps.webhooks.receiver import Receiver, receiving
 from tests.factories import make_broker, make_system, make_topic, make_user
+from weir.lifecycle.deliveries import DeliveryState
 
 pytestmark = pytest.mark.django_db
 
@@ -290,7 +293,7 @@ def test_private_address_is_not_dialled_whatever_its_name_says(
         assert host == "hooks.example.com"
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", int(port)))]
 
-    monkeypatch.setattr(dialling.socket, "getaddrinfo", lookup)
+    monkeypatch.setattr("apps.common.outgoing.dialling.socket.getaddrinfo", lookup)
     Webhook.objects.filter(pk=hook.pk).update(address=f"http://hooks.example.com:{port}/")
     make_topic(harbour, "tides")
     assert deliver(hook) == 0
@@ -313,17 +316,16 @@ def test_an_edit_while_it_is_sent_counts_for_what_comes_after(
 ) -> None:
     make_topic(harbour, "tides")
     make_topic(harbour, "ebb")
-    real = send_module.post
 
     with receiving() as other, pytest.MonkeyPatch.context() as patch:
 
-        def post(*args: Any) -> Any:
+        def edit_and_post(*args: Any) -> Any:
             Webhook.objects.filter(pk=hook.pk).update(
                 version=hook.version + 1, address=other.address
             )
-            return real(*args)
+            return post(*args)
 
-        patch.setattr(send_module, "post", post)
+        patch.setattr("apps.webhooks.services.send.post", edit_and_post)
         assert deliver(hook) == 2
         names = [
             [one.event.get_data()["object_name"] for one in each.received]
@@ -391,8 +393,10 @@ def test_queueing_twice_makes_one_delivery(
     make_topic(harbour, "tides")
     deliver(hook)
     Webhook.objects.filter(pk=hook.pk).update(read_to=hook.read_to)
-    with pytest.raises(Exception, match="delivery_once_per_webhook"):
-        deliveries_queue()
+    deliveries_queue()
+    assert Delivery.objects.filter(webhook=hook, type="weir.topic.create").count() == 1
+    hook.refresh_from_db()
+    assert hook.read_to == last_event()
 
 
 def test_a_slow_receiver_is_given_up_on_time(
@@ -403,3 +407,243 @@ def test_a_slow_receiver_is_given_up_on_time(
     make_topic(harbour, "tides")
     assert deliver(hook) == 0
     assert only(hook).problem.startswith("No answer within")
+
+
+def test_what_somebody_waits_for_goes_before_a_backlog_of_an_address_left_alone(
+    hook: Webhook, receiver: Receiver, harbour: System, admin: User
+) -> None:
+    for number in range(retries.FAILING + 5):
+        receiver.answer(503)
+        make_topic(harbour, f"t{number}")
+    deliver(hook)
+    hook.refresh_from_db()
+    assert hook.retry_at is not None
+    tried = Delivery.objects.filter(webhook=hook, attempts=1).earliest("id")
+    receiver.answers.clear()
+    receiver.received.clear()
+    receiver.answer(503)
+    receiver.answer(503)
+    delivery_repeat(delivery=tried)
+    test = webhook_test(webhook=hook, actor=admin)
+    assert webhooks_hand_out() == [str(hook.public_id)]
+    webhook_send(hook.public_id)
+    assert [one.id for one in receiver.received] == [str(tried.public_id), str(test.public_id)]
+    assert webhooks_hand_out() == [], "it is left alone again"
+    # What is taken ends the pause, and the backlog follows.
+    webhook_test(webhook=hook, actor=admin)
+    webhook_send(hook.public_id)
+    assert not Delivery.objects.filter(webhook=hook, attempts=0).exists()
+
+
+def test_a_stream_of_new_events_does_not_hold_up_what_failed(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    receiver.answer(500)
+    make_topic(harbour, "failed")
+    deliver(hook)
+    due(hook)
+    for number in range(12):
+        make_topic(harbour, f"t{number}")
+    deliver(hook)
+    names = [one.event.get_data()["object_name"] for one in receiver.received]
+    assert names.index("failed", 1) < len(names) - 1
+    assert [name for name in names if name != "failed"] == [f"t{n}" for n in range(12)]
+
+
+def test_a_system_that_is_deleted_is_heard_of_to_its_end(
+    receiver: Receiver, harbour: System, admin: User
+) -> None:
+    hook, _ = make_webhook(
+        receiver.address, admin, types=["*"], all_systems=False, systems=[harbour]
+    )
+    topic = make_topic(harbour, "tides")
+    harbour.refresh_from_db()
+    system_delete(system=harbour, actor=admin, expected_version=harbour.version)
+    deliver(hook)
+    assert receiver.types == ["weir.topic.create", "weir.system.delete"]
+    assert receiver.received[0].event.get_subject() == f"topic/{topic.public_id}"
+    assert receiver.received[1].event.get_data()["system_name"] == "harbour"
+    # Without systems it can still be switched off; only who chooses has to choose one.
+    hook.refresh_from_db()
+    hook = webhook_update(
+        webhook=hook, actor=admin, expected_version=hook.version, values={"enabled": False}
+    )
+    assert not hook.enabled
+    with pytest.raises(ApplicationError, match="Choose systems"):
+        webhook_update(
+            webhook=hook, actor=admin, expected_version=hook.version, values={"systems": []}
+        )
+
+
+def test_another_secret_key_is_said_and_nothing_is_sent(
+    hook: Webhook, receiver: Receiver, harbour: System, admin: User, settings: Any
+) -> None:
+    settings.SECRET_KEY = "another key of the installation, since the machine was set up anew"
+    make_topic(harbour, "tides")
+    assert deliver(hook) == 0
+    assert receiver.received == []
+    hook.refresh_from_db()
+    assert "Make a new secret" in hook.problem
+    hook, secret = secret_rotate(
+        webhook=hook,
+        actor=admin,
+        expected_version=hook.version,
+        keep_previous=timedelta(hours=1),
+    )
+    assert hook.problem == ""
+    assert deliver(hook) == 2
+    assert all(one.verifies(secret) for one in receiver.received)
+
+
+@pytest.mark.parametrize("location", ["https://xn--a/x", "//xn--0", "http://[", "http://a:999999/"])
+def test_a_redirection_that_cannot_be_read_is_a_failed_attempt(
+    hook: Webhook, receiver: Receiver, harbour: System, location: str
+) -> None:
+    receiver.answer(302, Location=location)
+    make_topic(harbour, "tides")
+    assert deliver(hook) == 0
+    row = only(hook)
+    assert row.problem
+    assert row.tries.count() == 1
+
+
+def test_workers_that_die_in_every_attempt_come_to_an_end(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    class Killed(BaseException):
+        """What ends a worker in the middle."""
+
+    def die(*_: Any) -> Any:
+        raise Killed
+
+    make_topic(harbour, "tides")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("apps.webhooks.services.send.post", die)
+        for attempt in range(1, retries.MOST_ATTEMPTS + 1):
+            with pytest.raises(Killed):
+                deliver(hook)
+            row = only(hook)
+            assert (row.state, row.attempts) == (DeliveryState.WAITING, attempt)
+            # Another worker takes it as soon as it may, however many attempts there were.
+            assert row.next_at - timezone.now() < timedelta(seconds=61)
+            due(hook)
+        assert deliver(hook) == 0
+    assert only(hook).state == DeliveryState.GIVEN_UP
+    assert receiver.received == []
+
+
+@pytest.mark.parametrize("status", [410, 503])
+def test_what_the_address_before_answers_says_nothing_of_the_one_now(
+    hook: Webhook, receiver: Receiver, harbour: System, status: int, admin: User
+) -> None:
+    make_topic(harbour, "tides")
+    receiver.answer(status, Retry_After="3600")
+    edited = threading.Event()
+    with receiving() as other, pytest.MonkeyPatch.context() as patch:
+
+        def edit_and_post(*args: Any) -> Any:
+            if not edited.is_set():
+                edited.set()
+                webhook_update(
+                    webhook=hook,
+                    actor=admin,
+                    expected_version=hook.version,
+                    values={"address": other.address},
+                )
+            return post(*args)
+
+        patch.setattr("apps.webhooks.services.send.post", edit_and_post)
+        deliver(hook)
+        patch.undo()
+        hook.refresh_from_db()
+        assert (hook.enabled, hook.retry_at, hook.failures) == (True, None, 0)
+        due(hook)
+        deliver(hook)
+        assert other.types == ["weir.topic.create", "weir.webhook.update"]
+
+
+def test_a_webhook_that_is_deleted_while_it_is_sent_to_is_left(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    make_topic(harbour, "tides")
+    make_topic(harbour, "ebb")
+    with pytest.MonkeyPatch.context() as patch:
+
+        def delete_and_post(*args: Any) -> Any:
+            Webhook.objects.filter(pk=hook.pk).delete()
+            return post(*args)
+
+        patch.setattr("apps.webhooks.services.send.post", delete_and_post)
+        deliver(hook)
+    assert len(receiver.received) == 1
+    assert not Delivery.objects.exists()
+
+
+def test_one_webhook_that_cannot_be_served_keeps_no_other_from_it(
+    hook: Webhook, receiver: Receiver, harbour: System, admin: User
+) -> None:
+    with receiving() as other:
+        second, _ = make_webhook(other.address, admin, name="another")
+        # Nothing that any version of Weir would write.
+        Webhook.objects.filter(pk=hook.pk).update(types=7)
+        make_topic(harbour, "tides")
+        deliver(second)
+        assert other.types == ["weir.topic.create"]
+
+
+def test_an_answer_counts_though_its_body_never_ends(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    receiver.answer(200, b"cut", Content_Length="1000")
+    make_topic(harbour, "tides")
+    assert deliver(hook) == 1
+    (one,) = only(hook).tries.all()
+    assert (one.status, one.failure) == (200, "")
+
+
+def test_what_an_answer_repeats_of_the_address_is_masked(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    receiver.answer(404, b"Cannot POST /hook?token=of-the-chat, token of-the-chat")
+    make_topic(harbour, "tides")
+    deliver(hook)
+    (one,) = only(hook).tries.all()
+    assert "Cannot POST" in one.response
+    assert "of-the-chat" not in one.response
+
+
+def test_silence_after_a_message_that_was_given_up_is_no_failure(
+    hook: Webhook, receiver: Receiver, harbour: System
+) -> None:
+    make_topic(harbour, "refused")
+    for _ in range(retries.MOST_ATTEMPTS):
+        receiver.answer(400)
+        due(hook)
+        deliver(hook)
+    hook.refresh_from_db()
+    assert only(hook).state == DeliveryState.GIVEN_UP
+    assert hook.failing_since is None
+    due(hook)
+    receiver.answer(503)
+    make_topic(harbour, "tides")
+    deliver(hook)
+    hook.refresh_from_db()
+    assert hook.enabled
+    assert hook.failing_since is not None
+
+
+def test_what_waits_for_a_disabled_webhook_is_given_up_after_days(
+    hook: Webhook, harbour: System, receiver: Receiver
+) -> None:
+    receiver.answer(410)
+    make_topic(harbour, "tides")
+    deliver(hook)
+    row = Delivery.objects.get(webhook=hook, type="weir.topic.create")
+    deliveries_tidy()
+    row.refresh_from_db()
+    assert row.state == DeliveryState.WAITING
+    long_ago = timezone.now() - retries.KEPT_WHILE_DISABLED - timedelta(minutes=1)
+    Delivery.objects.filter(pk=row.pk).update(created_at=long_ago)
+    deliveries_tidy()
+    row.refresh_from_db()
+    assert row.state == DeliveryState.GIVEN_UP

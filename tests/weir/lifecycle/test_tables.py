@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from weir.errors import IllegalTransition
 from weir.lifecycle.adaptations import DECISIONS, DecisionCommand, DecisionState
 from weir.lifecycle.changes import CHANGES, ChangeCommand, ChangeState
+from weir.lifecycle.deliveries import DELIVERIES, DeliveryCommand, DeliveryState
 from weir.lifecycle.executions import ACTIVE, EXECUTIONS, ExecutionCommand, ExecutionState
 from weir.lifecycle.firings import FIRINGS, FiringCommand, FiringState
 from weir.lifecycle.fits import FITS, FitCommand, FitState
@@ -43,6 +44,7 @@ TABLES = [
     (DECISIONS, DecisionState, DecisionCommand),
     (SUGGESTIONS, SuggestionState, SuggestionCommand),
     (CHANGES, ChangeState, ChangeCommand),
+    (DELIVERIES, DeliveryState, DeliveryCommand),
 ]
 # As the diagram of weir/lifecycle/plans.py draws it, written down a second time.
 PLAN_WAYS = {

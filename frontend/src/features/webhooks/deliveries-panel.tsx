@@ -24,6 +24,12 @@ import { clockText, exactTime } from "@/lib/time";
 
 const STATE = "state";
 
+const NONE: Record<DeliveryState, string> = {
+  waiting: "No delivery waits.",
+  delivered: "Nothing has been delivered yet.",
+  given_up: "No delivery was given up.",
+};
+
 export function DeliveriesPanel({ webhook }: { webhook: string }) {
   const address = useListAddress([STATE], "");
   const state = (address.filters[STATE] ?? "") as DeliveryState | "";
@@ -96,8 +102,8 @@ export function DeliveriesPanel({ webhook }: { webhook: string }) {
           page.results.length === 0 ? (
             <Empty>
               {state
-                ? `No delivery ${state === "waiting" ? "waits" : `was ${STATES[state].toLowerCase()}`}.`
-                : "Nothing has happened yet that it hears of. A test sends an event at once."}
+                ? NONE[state]
+                : "Nothing has happened yet that it hears of. While it is on, a test sends an event at once."}
             </Empty>
           ) : (
             <DataTable

@@ -89,7 +89,7 @@ function WebhookForm({
   onSaved: (row: Webhook, secret: string | null) => void;
 }) {
   const queries = useQueryClient();
-  const systems = useSystems().data?.results ?? [];
+  const systems = useSystems();
   const [name, setName] = useState(row?.name ?? "");
   const [description, setDescription] = useState(row?.description ?? "");
   const [address, setAddress] = useState(row?.address ?? "");
@@ -170,13 +170,17 @@ function WebhookForm({
         error={messageFor(errors, "all_systems")}
       />
       {everywhere ? null : (
-        <PickManyField
-          label="Systems"
-          options={systems.map((system) => ({ value: system.id, label: system.name }))}
-          value={chosen}
-          onChange={setChosen}
-          error={messageFor(errors, "systems")}
-        />
+        <QueryBody query={systems} what="Systems" rows={2}>
+          {({ results }) => (
+            <PickManyField
+              label="Systems"
+              options={results.map((system) => ({ value: system.id, label: system.name }))}
+              value={chosen}
+              onChange={setChosen}
+              error={messageFor(errors, "systems")}
+            />
+          )}
+        </QueryBody>
       )}
       <div className="formfoot">
         <span className="r">

@@ -48,14 +48,18 @@ export default function WebhookPage() {
   );
 }
 
-type Open = "edit" | "switch" | "delete" | "rotate";
+/** A dialog and the webhook as it was when it was opened: what is confirmed is what was seen. */
+interface Open {
+  dialog: "edit" | "switch" | "delete" | "rotate";
+  row: Webhook;
+}
 
 function WebhookView({ row }: { row: Webhook }) {
   const queries = useQueryClient();
-  const navigate = useNavigate();
   const kinds = useQuery(eventKindsQuery).data ?? [];
   const [open, setOpen] = useState<Open | null>(null);
   const [testing, setTesting] = useState(false);
+  const show = (dialog: Open["dialog"]) => setOpen({ dialog, row });
   const close = () => setOpen(null);
   const may = (name: Webhook["allowed_commands"][number]) => row.allowed_commands.includes(name);
   const refresh = () => queries.invalidateQueries({ queryKey: keys.webhooks.all });
@@ -98,21 +102,21 @@ function WebhookView({ row }: { row: Webhook }) {
             ) : null}
             {may("edit") ? (
               <>
-                <Command icon="edit" onClick={() => setOpen("edit")}>
+                <Command icon="edit" onClick={() => show("edit")}>
                   Edit
                 </Command>
-                <Command icon={off ? "play" : "ban"} onClick={() => setOpen("switch")}>
+                <Command icon={off ? "play" : "ban"} onClick={() => show("switch")}>
                   {off ? "Switch on" : "Switch off"}
                 </Command>
               </>
             ) : null}
             {may("rotate") ? (
-              <Command icon="refresh" onClick={() => setOpen("rotate")}>
+              <Command icon="refresh" onClick={() => show("rotate")}>
                 New secret
               </Command>
             ) : null}
             {may("delete") ? (
-              <Command icon="trash" danger onClick={() => setOpen("delete")}>
+              <Command icon="trash" danger onClick={() => show("delete")}>
                 Delete
               </Command>
             ) : null}
@@ -124,8 +128,10 @@ function WebhookView({ row }: { row: Webhook }) {
         {row.problem !== "" && !off ? (
           <Note tone="warn">
             {row.problem}{" "}
-            {row.failing_since ? `Nothing was taken for ${ageText(row.failing_since)}. ` : ""}
-            {row.retry_at ? `It is left alone until ${clockText(row.retry_at)} UTC. ` : ""}
+            {row.failing_since ? `Nothing has been taken for ${ageText(row.failing_since)}. ` : ""}
+            {row.retry_at && new Date(row.retry_at) > new Date()
+              ? `It is left alone until ${clockText(row.retry_at)} UTC. `
+              : ""}
             {row.waiting > 0
               ? `${countText(row.waiting, "delivery waits", "deliveries wait")}; each is tried for three days.`
               : ""}
@@ -140,56 +146,78 @@ function WebhookView({ row }: { row: Webhook }) {
           </div>
         </div>
       </div>
-      {open === "edit" ? (
-        <WebhookDialog row={row} onClose={close} onSaved={() => undefined} />
-      ) : null}
-      {open === "rotate" ? <RotateDialog row={row} onClose={close} onRotated={refresh} /> : null}
-      <ConfirmDialog
-        title={`${off ? "Switch on" : "Switch off"} ${row.name}`}
-        command={off ? "Switch on" : "Switch off"}
-        dangerous={!off}
-        askReason
-        open={open === "switch"}
-        onClose={close}
-        run={async (reason) => {
-          await webhookUpdate(row, { enabled: off, reason });
-          await refresh();
-        }}
-      >
-        {off ? (
-          <p>
-            It hears of what happens from now on. What happened meanwhile is not sent; of what
-            waits, only what is younger than three days.
-          </p>
-        ) : (
-          <p>
-            Nothing is sent any more, and <b>what happens meanwhile is never sent</b>.
-          </p>
-        )}
-      </ConfirmDialog>
-      <ConfirmDialog
-        title={`Delete ${row.name}`}
-        command="Delete"
-        askReason
-        open={open === "delete"}
-        onClose={close}
-        run={async (reason) => {
-          await webhookDelete(row, reason);
-          await refresh();
-          tell(`Deleted ${row.name}`);
-          void navigate(to.webhooks);
-        }}
-      >
-        <p>
-          Its secret stops to count, and its deliveries are removed
-          {row.waiting > 0
-            ? `, also ${countText(row.waiting, "the one that waits", "those that wait")}`
-            : ""}
-          .
-        </p>
-      </ConfirmDialog>
+      {open ? <Opened open={open} onClose={close} onDone={refresh} /> : null}
     </>
   );
+}
+
+function Opened({
+  open: { dialog, row },
+  onClose,
+  onDone,
+}: {
+  open: Open;
+  onClose: () => void;
+  onDone: () => Promise<void>;
+}) {
+  const navigate = useNavigate();
+  const off = row.enabled === false;
+  switch (dialog) {
+    case "edit":
+      return <WebhookDialog row={row} onClose={onClose} onSaved={() => undefined} />;
+    case "rotate":
+      return <RotateDialog row={row} onClose={onClose} onRotated={onDone} />;
+    case "switch":
+      return (
+        <ConfirmDialog
+          title={`${off ? "Switch on" : "Switch off"} ${row.name}`}
+          command={off ? "Switch on" : "Switch off"}
+          dangerous={!off}
+          askReason
+          open
+          onClose={onClose}
+          run={async (reason) => {
+            await webhookUpdate(row, { enabled: off, reason });
+            await onDone();
+          }}
+        >
+          {off ? (
+            <p>
+              It hears of what happens from now on. What happened meanwhile is not sent; of what
+              waits, only what is younger than three days.
+            </p>
+          ) : (
+            <p>
+              Nothing is sent any more, and <b>what happens meanwhile is never sent</b>.
+            </p>
+          )}
+        </ConfirmDialog>
+      );
+    case "delete":
+      return (
+        <ConfirmDialog
+          title={`Delete ${row.name}`}
+          command="Delete"
+          askReason
+          open
+          onClose={onClose}
+          run={async (reason) => {
+            await webhookDelete(row, reason);
+            await onDone();
+            tell(`Deleted ${row.name}`);
+            void navigate(to.webhooks);
+          }}
+        >
+          <p>
+            Its secret no longer counts, and its deliveries are removed
+            {row.waiting > 0
+              ? `; ${countText(row.waiting, "delivery that waits is", "deliveries that wait are")} never sent`
+              : ""}
+            .
+          </p>
+        </ConfirmDialog>
+      );
+  }
 }
 
 function SettingsPanel({ row }: { row: Webhook }) {
@@ -208,7 +236,7 @@ function SettingsPanel({ row }: { row: Webhook }) {
         ) : null}
         <dt>Secret</dt>
         <dd>
-          begins with the digest <span className="mono">{row.secret_fingerprint}</span>
+          its SHA-256 begins with <span className="mono">{row.secret_fingerprint}</span>
         </dd>
         {row.previous_until && new Date(row.previous_until) > new Date() ? (
           <>

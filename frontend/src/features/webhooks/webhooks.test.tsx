@@ -171,6 +171,23 @@ describe("one webhook", () => {
     expect(sent(asked, "PATCH")?.body).toEqual({ enabled: false, reason: "" });
   });
 
+  it("does what its dialog said, though the webhook was edited meanwhile", async () => {
+    serve(answers());
+    const { user, queries } = open();
+    await user.click(await screen.findByRole("button", { name: "Switch off" }));
+    const asked = serve({
+      ...answers(webhook({ enabled: false, version: 4 })),
+      [`PATCH ${PATH}`]: problem(412, "version_mismatch", "Tickets was changed meanwhile."),
+    });
+    await queries.invalidateQueries();
+    expect(await screen.findByText("Off")).toBeInTheDocument();
+    const dialog = within(screen.getByRole("dialog"));
+    await user.click(dialog.getByRole("button", { name: "Switch off" }));
+    expect(await screen.findByText("Tickets was changed meanwhile.")).toBeInTheDocument();
+    expect(sent(asked, "PATCH")?.body).toEqual({ enabled: false, reason: "" });
+    expect(sent(asked, "PATCH")?.headers.get("If-Match")).toBe('"3"');
+  });
+
   it("says why it was disabled", async () => {
     serve(answers(webhook({ enabled: false, disabled_because: "It answers 410." })));
     open();

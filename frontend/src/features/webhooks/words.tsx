@@ -45,7 +45,8 @@ export function typesText(row: Webhook, kinds: readonly EventKind[]): string {
 }
 
 export function systemsText(row: Webhook): string {
-  return row.all_systems === false ? row.system_names.join(", ") : "all";
+  if (row.all_systems !== false) return "all";
+  return row.system_names.join(", ") || "none: they were deleted";
 }
 
 export const STATES: Record<DeliveryState, string> = {
