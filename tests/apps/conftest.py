@@ -1,8 +1,10 @@
 """Fixtures of the backend's tests."""
 
 import json
+import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,10 +12,47 @@ import redis
 from django.conf import settings as django_settings
 from django.db import connection, connections
 from django.db.backends.utils import CursorWrapper
+from django.db.models.signals import post_init
 
 from apps.accounts.api.throttle import PREFIX
+from apps.audit import services as audit_services
+from apps.audit.models import AuditEntry
+from apps.webhooks.domain.event_types import KINDS
 from tests.factories.kinds import World, make_world
 from tests.factories.quay import Quay, make_quay
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _what_is_recorded_is_an_event_that_webhooks_can_name() -> Iterator[None]:
+    """Whatever a service writes into the history in any test is in the list of events."""
+    services = Path(audit_services.__file__)
+
+    def check(instance: AuditEntry, **_: Any) -> None:
+        if instance.pk is not None:
+            return  # it is read
+        frame = sys._getframe()
+        while not _is_ours(frame.f_code.co_filename) or Path(frame.f_code.co_filename) == services:
+            assert frame.f_back is not None
+            frame = frame.f_back
+        if Path(frame.f_code.co_filename).is_relative_to(ROOT / "tests"):
+            return  # a test made it up
+        kind, action = instance.object_kind, instance.action
+        assert kind in KINDS, (
+            f"{kind} is new: say in apps/webhooks/domain/event_types.py what it is"
+        )
+        assert action in KINDS[kind].actions, f"{kind}.{action} is new: add it to its kind there"
+
+    post_init.connect(check, sender=AuditEntry, weak=False)
+    yield
+    post_init.disconnect(check, sender=AuditEntry)
+
+
+def _is_ours(file: str) -> bool:
+    return file != __file__ and any(
+        Path(file).is_relative_to(ROOT / folder) for folder in ("apps", "tests")
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -170,4 +170,7 @@ class EventTypeSerializer(serializers.Serializer[dict[str, Any]]):
     kind = serializers.CharField()
     title = serializers.CharField()
     pattern = serializers.CharField(help_text="What stands for all events of this kind.")
+    types = serializers.ListField(
+        child=serializers.CharField(), help_text="Each type of event of this kind."
+    )
     is_private = serializers.BooleanField(help_text="true: `*` leaves it out.")

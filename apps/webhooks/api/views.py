@@ -29,7 +29,7 @@ from apps.webhooks.api.serializers import (
     RotationSerializer,
     WebhookSerializer,
 )
-from apps.webhooks.domain.event_types import FIRST, KINDS, PRIVATE
+from apps.webhooks.domain.event_types import FIRST, KINDS, PRIVATE, types_of
 from apps.webhooks.models import Delivery, Webhook
 from apps.webhooks.selectors.webhooks import delivery_rows, webhook_rows
 
@@ -207,21 +207,22 @@ class DeliveryViewSet(
 
 
 class EventTypesView(APIView):
-    """List the kinds of events."""
+    """List the kinds and types of events."""
 
     @extend_schema(
         operation_id="event_types_list",
         responses=inline_serializer("EventTypes", {"results": EventTypeSerializer(many=True)}),
     )
     def get(self, request: Request) -> Response:
-        """Return every kind of object that events are about."""
+        """Return every kind of object that events are about, and its types of events."""
         rows: Any = [
             {
                 "kind": kind,
-                "title": title,
+                "title": KINDS[kind].title,
                 "pattern": f"{FIRST}.{kind}.*",
+                "types": types_of(kind),
                 "is_private": kind in PRIVATE,
             }
-            for kind, title in KINDS.items()
+            for kind in KINDS
         ]
         return Response({"results": EventTypeSerializer(rows, many=True).data})

@@ -1312,8 +1312,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return every kind of object that events are about
-         * @description Return every kind of object that events are about.
+         * Return every kind of object that events are about, and its types of events
+         * @description Return every kind of object that events are about, and its types of events.
          *
          *     Role: any.
          */
@@ -7437,6 +7437,8 @@ export interface components {
             title: string;
             /** @description What stands for all events of this kind. */
             pattern: string;
+            /** @description Each type of event of this kind. */
+            types: string[];
             /** @description true: `*` leaves it out. */
             is_private: boolean;
         };

@@ -55,6 +55,7 @@ def test_only_administrators_see_the_whole_address(api: APIClient, as_role: Any)
     [
         ("types", {"types": []}),
         ("types[0]", {"types": ["weir.ship.*"]}),
+        ("types[0]", {"types": ["weir.plan.aprove"]}),
         ("types[1]", {"types": ["*", "plan"]}),
         ("address", {"address": "ftp://hooks.example.com"}),
         ("address", {"address": "https://user:word@hooks.example.com"}),
@@ -160,7 +161,9 @@ def test_a_disabled_webhook_is_sent_nothing(
 
 def test_kinds_of_events_are_listed(api: APIClient) -> None:
     rows = api.get("/api/v1/event-types").json()["results"]
-    assert {"kind": "plan", "title": "Plans", "pattern": "weir.plan.*", "is_private": False} in rows
+    plan = next(row for row in rows if row["kind"] == "plan")
+    assert (plan["title"], plan["pattern"], plan["is_private"]) == ("Plans", "weir.plan.*", False)
+    assert "weir.plan.approve" in plan["types"]
     assert {row["kind"] for row in rows if row["is_private"]} == {"user", "token", "session"}
 
 

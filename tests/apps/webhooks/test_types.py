@@ -13,11 +13,22 @@ from standardwebhooks import Webhook
 
 from apps.recomputation.models import Schedule, Trigger
 from apps.systems.selectors import kinds_of_the_model
-from apps.webhooks.domain.event_types import KINDS, check_patterns, is_wanted, type_of
+from apps.webhooks.domain.event_types import (
+    KINDS,
+    check_patterns,
+    is_wanted,
+    type_of,
+    types_of,
+)
 from apps.webhooks.domain.retries import LONGEST_WAIT, PAUSES_S, next_attempt
 from apps.webhooks.domain.signing import secret_of, signatures
 from apps.webhooks.selectors.bodies import PAGES
 from weir.errors import InvalidProblem
+from weir.lifecycle.executions import ExecutionCommand
+from weir.lifecycle.fits import FitCommand
+from weir.lifecycle.plans import PlanCommand
+from weir.lifecycle.steps import STEPS
+from weir.lifecycle.suggestions import SuggestionCommand
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -39,7 +50,17 @@ def test_patterns(event: str, patterns: list[str], wanted: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["", "plan", "weir.*", "weir.plan", "weir.plan.", "weir.ship.*", "weir.plan.*.x"]
+    "pattern",
+    [
+        "",
+        "plan",
+        "weir.*",
+        "weir.plan",
+        "weir.plan.",
+        "weir.ship.*",
+        "weir.plan.*.x",
+        "weir.plan.aprove",
+    ],
 )
 def test_pattern_that_no_event_fits_is_refused(pattern: str) -> None:
     with pytest.raises(InvalidProblem) as refusal:
@@ -49,7 +70,9 @@ def test_pattern_that_no_event_fits_is_refused(pattern: str) -> None:
 
 def test_types_are_words_of_the_history() -> None:
     assert type_of("recomputation schedule", "update") == "weir.recomputation_schedule.update"
-    check_patterns([type_of(kind, "update") for kind in KINDS])
+    for kind in KINDS:
+        check_patterns(types_of(kind))
+        assert all(is_wanted(one, [f"weir.{kind}.*"]) for one in types_of(kind))
 
 
 def test_kinds_are_those_that_the_history_knows() -> None:
@@ -57,7 +80,21 @@ def test_kinds_are_those_that_the_history_knows() -> None:
     files = (ROOT / "apps").rglob("*.py")
     written = {kind for file in files for kind in literal.findall(file.read_text())}
     rules = {str(one._meta.verbose_name) for one in (Schedule, Trigger)}
-    assert written | rules | kinds_of_the_model() == KINDS.keys()
+    settings = {"calibration_settings", "mapping_settings"}
+    assert written | rules | settings | kinds_of_the_model() == KINDS.keys()
+
+
+def test_actions_are_those_that_tables_and_services_know() -> None:
+    assert {command.value for command in PlanCommand} <= set(KINDS["plan"].actions)
+    assert {command.value for command in ExecutionCommand} <= set(KINDS["execution"].actions)
+    ends = {f"step_{state.value}" for state in STEPS.ended}
+    assert ends <= set(KINDS["execution"].actions)
+    assert {command.value for command in FitCommand} == set(KINDS["fit"].actions)
+    suggestions = {command.value for command in SuggestionCommand}
+    assert suggestions == set(KINDS["correlation_suggestion"].actions)
+    words = (ROOT / "frontend/src/lib/words.ts").read_text()
+    known = set(re.findall(r"^  (\w+): ", words, re.MULTILINE))
+    assert {action for kind in KINDS.values() for action in kind.actions} <= known
 
 
 def test_pages_are_those_of_the_browser() -> None:

@@ -2,7 +2,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { EVERYTHING } from "./words";
+import { EVERYTHING, oneText } from "./words";
 
 import { keys } from "@/api/query-keys";
 import { useSystems } from "@/api/systems";
@@ -71,7 +71,10 @@ export function WebhookDialog({
 function optionsOf(kinds: readonly EventKind[], chosen: readonly string[]) {
   const known = [
     { value: EVERYTHING, label: "Everything but accounts, tokens and sign-ins" },
-    ...kinds.map((kind) => ({ value: kind.pattern, label: kind.title })),
+    ...kinds.flatMap((kind) => [
+      { value: kind.pattern, label: kind.title },
+      ...kind.types.map((type) => ({ value: type, label: oneText(kind, type) })),
+    ]),
   ];
   const others = chosen.filter((one) => known.every((option) => option.value !== one));
   return [...known, ...others.map((one) => ({ value: one, label: one }))];

@@ -39,8 +39,20 @@ const webhook = (change: Partial<Webhook> = {}): Webhook => ({
 });
 
 const kinds: EventKind[] = [
-  { kind: "plan", title: "Plans", pattern: "weir.plan.*", is_private: false },
-  { kind: "run", title: "Computations", pattern: "weir.run.*", is_private: false },
+  {
+    kind: "plan",
+    title: "Plans",
+    pattern: "weir.plan.*",
+    types: ["weir.plan.approve", "weir.plan.go_stale"],
+    is_private: false,
+  },
+  {
+    kind: "run",
+    title: "Computations",
+    pattern: "weir.run.*",
+    types: ["weir.run.start"],
+    is_private: false,
+  },
 ];
 
 const delivery: Delivery = {
@@ -86,6 +98,13 @@ describe("the list of webhooks", () => {
     expect(await row.findByText("plans")).toBeInTheDocument();
     expect(row.getByText("Failing")).toBeInTheDocument();
     expect(row.getByText("12")).toBeInTheDocument();
+  });
+
+  it("names single types in the words of the history", async () => {
+    serve(answers(webhook({ types: ["weir.plan.go_stale", "weir.run.*"] })));
+    list();
+    const row = within(await screen.findByRole("row", { name: /Tickets/ }));
+    expect(await row.findByText("plans: found it stale, computations")).toBeInTheDocument();
   });
 
   it("offers a new one to administrators alone", async () => {

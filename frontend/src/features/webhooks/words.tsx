@@ -1,6 +1,7 @@
 /** Webhooks in words. */
 import type { DeliveryState, EventKind, Webhook } from "@/api/webhooks";
 import { Badge } from "@/components/ui/state-badge";
+import { actionWord } from "@/lib/words";
 
 export const EVERYTHING = "*";
 
@@ -34,10 +35,18 @@ export function WebhookState({ row, large }: { row: Webhook; large?: boolean }) 
   );
 }
 
+/** One type of a kind, in the words of the history. */
+export const oneText = (kind: EventKind, type: string) =>
+  `${kind.title}: ${actionWord(type.slice(type.lastIndexOf(".") + 1))}`;
+
 /** A pattern as people read it. */
 export function typeText(pattern: string, kinds: readonly EventKind[]): string {
   if (pattern === EVERYTHING) return "everything";
-  return kinds.find((kind) => kind.pattern === pattern)?.title.toLowerCase() ?? pattern;
+  for (const kind of kinds) {
+    if (kind.pattern === pattern) return kind.title.toLowerCase();
+    if (kind.types.includes(pattern)) return oneText(kind, pattern).toLowerCase();
+  }
+  return pattern;
 }
 
 export function typesText(row: Webhook, kinds: readonly EventKind[]): string {
