@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 Knots = tuple[tuple[float, float], ...]
 
+FEW_KNOTS = 32
+SMALL_TABLE = 16_384
+"""Comparing a rate with every knot is faster than searching among them where no curve has more than
+`FEW_KNOTS`, or where all comparisons are no more than this."""
+
 
 def upper_hull(knots: Knots) -> Knots:
     """The smallest concave curve above the knots (given in increasing order of rate)."""
@@ -69,9 +74,24 @@ class Curves:
         at = np.flatnonzero(inner)
         self._slope[at] = (self._y[at + 1] - self._y[at]) / (self._x[at + 1] - self._x[at])
         self._steps = int(sizes.max(initial=1)).bit_length()
+        widest = int(sizes.max(initial=1))
+        compares = widest <= FEW_KNOTS or widest * len(sizes) <= SMALL_TABLE
+        self._later = self._x_of_later(sizes, widest - 1) if compares else None
+
+    def _x_of_later(self, sizes: np.ndarray, rows: int) -> FloatArray:
+        """Row k holds the x of knot k + 1 of every curve, infinity where a curve has fewer."""
+        later = np.full((rows, len(sizes)), np.inf)
+        for k in range(rows):
+            has = np.flatnonzero(sizes > k + 1)
+            later[k, has] = self._x[self._first[has] + k + 1]
+        return later
 
     def _segment(self, rates: FloatArray) -> np.ndarray:
         """Index of the last knot at or below the rate, the first knot where there is none."""
+        if self._later is not None:
+            below = (self._later <= rates).sum(axis=0)
+            # an infinite rate lies above the infinite knots that fill the table, too
+            return np.asarray(np.minimum(self._first + below, self._last))
         low, high = self._first.copy(), self._last.copy()
         for _ in range(self._steps):
             middle = (low + high + 1) // 2
