@@ -68,8 +68,12 @@ def _grant(user: User, giver: User | None, *kinds: str) -> None:
     """Record who gave these roles or password; what people give themselves changes no giver."""
     if giver is not None and giver.pk == user.pk:
         return
-    for what in kinds:
-        AccountGrant.objects.update_or_create(person=user, what=what, defaults={"by": giver})
+    AccountGrant.objects.bulk_create(
+        [AccountGrant(person=user, what=what, by=giver) for what in kinds],
+        update_conflicts=True,
+        unique_fields=["person", "what"],
+        update_fields=["by", "at"],
+    )
 
 
 @transaction.atomic
