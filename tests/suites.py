@@ -79,9 +79,12 @@ LONG = (
         thorough=True,
     ),
     Suite(
-        "walk",
-        "every request by everybody in every state of a plan",
-        ("pytest", "tests/apps/plans/test_walk.py"),
+        "orders",
+        "every request in every state of a plan; more orders of messages, answers and faults",
+        (
+            *("pytest", "tests/agent", "tests/apps/integrations", "tests/apps/plans/test_walk.py"),
+            *("tests/apps/allocations/test_planning_steps.py", "-n2", "--dist=loadfile"),
+        ),
         servers=True,
         thorough=True,
     ),

@@ -1,12 +1,13 @@
 """`make test` runs every test once, and says what each suite took."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from tests.embedded import LONGEST
-from tests.suites import ROOT, SUITES, Outcome, Suite, durations, main, run, table
+from tests.suites import LONG, ROOT, SUITES, Outcome, Suite, durations, main, run, table
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.weir.test_a" name="test_one" time="0.5"/>
@@ -14,14 +15,14 @@ REPORT = """<testsuites><testsuite>
 </testsuite></testsuites>"""
 
 
-def of_suite(path: Path) -> list[str]:
+def of_suite(path: Path, suites: Iterable[Suite] = SUITES) -> list[str]:
     """The suites that run this file."""
 
     def below(folders: list[str]) -> bool:
         return any(path == ROOT / folder or ROOT / folder in path.parents for folder in folders)
 
     files = []
-    for suite in SUITES:
+    for suite in suites:
         arguments = suite.command[1:]
         ignored = [a.partition("=")[2] for a in arguments if a.startswith("--ignore=")]
         named = [a for a in arguments if not a.startswith("-")] or ["tests"]
@@ -34,6 +35,14 @@ def test_every_file_of_tests_is_in_one_suite() -> None:
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     assert len(files) > 300
     assert {str(path): of_suite(path) for path in files if len(of_suite(path)) != 1} == {}
+
+
+def test_what_tries_more_when_there_is_time_is_given_it() -> None:
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    longer = [path for path in files if re.search(r"\beffort\(", path.read_text(encoding="utf-8"))]
+    assert len(longer) > 25
+    thorough = [suite for suite in LONG if suite.thorough]
+    assert [str(path) for path in longer if len(of_suite(path, thorough)) != 1] == []
 
 
 def test_the_longest_files_are_there() -> None:
