@@ -61,7 +61,7 @@ class NewEntry(models.Model):
 class Event(models.Model):
     """The number of an entry: whoever has read up to one has missed none before it.
 
-    Numbers have no gaps, and are in order for each object.
+    They are in order for each object, and no smaller one comes later.
     """
 
     number = models.BigIntegerField(primary_key=True)
