@@ -26,14 +26,22 @@ JOIN_S = 15.0
 
 
 class Loop(threading.Thread):
-    """Call one function every `every_s` seconds, or earlier when woken, until `stop` is set."""
+    """Call one function every `every_s` seconds, or earlier when woken, until `stop` is set. Two
+    calls are at least `least_pause_s` apart, however often it is woken."""
 
     def __init__(
-        self, *, name: str, function: Callable[[], object], every_s: float, stop: threading.Event
+        self,
+        *,
+        name: str,
+        function: Callable[[], object],
+        every_s: float,
+        stop: threading.Event,
+        least_pause_s: float = LEAST_PAUSE_S,
     ) -> None:
         super().__init__(name=name)
         self.function = function
         self.every_s = every_s
+        self.least_pause_s = least_pause_s
         self.stop = stop
         self.wake = threading.Event()
         self._database_away = False
@@ -45,7 +53,7 @@ class Loop(threading.Thread):
                 began = time.monotonic()
                 pause = self.every_s if self._call() else max(self.every_s, RETRY_PAUSE_S)
                 # Pause first, so that a flood of events does not call it without end.
-                if self.stop.wait(LEAST_PAUSE_S):
+                if self.stop.wait(self.least_pause_s):
                     break
                 self.wake.wait(max(0.0, pause - (time.monotonic() - began)))
                 self.wake.clear()

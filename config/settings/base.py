@@ -261,22 +261,23 @@ WEIR_PLAIN_HTTP = ENV.plain_http
 # A Spark server that is restarted needs a few seconds for its JVM.
 WEIR_SPARK_PATIENCE_S = 60.0
 
-# What `manage.py coordinate` calls repeatedly, and the seconds between two calls.
+# What `manage.py coordinate` calls repeatedly, the seconds between two calls, and the least between
+# two where news wake it earlier: nobody waits for what is seldom, and it costs more.
 WEIR_LOOPS = [
-    ("apps.executions.services.executions_tick", 0.5),
-    ("apps.audit.services.events_number", 1.0),
+    ("apps.executions.services.executions_tick", 0.5, 0.05),
+    ("apps.audit.services.events_number", 1.0, 0.05),
     # Beat asks a worker for it, too; the coordinator needs neither of them, and no message.
-    ("apps.runs.services.runs_reap", 5.0),
-    ("apps.catalog.services.imports_reap", 5.0),
-    ("apps.telemetry.services.levels.levels_roll", 15.0),
-    ("apps.calibration.services.calibration_tick", 5.0),
-    ("apps.plans.services.plans_settle", 0.5),
-    ("apps.plans.services.windows_hold", 0.5),
-    ("apps.plans.services.plans_verify", 5.0),
-    ("apps.mappings.services.filtering.filtering_roll", 60.0),
-    ("apps.rate_control.services.rates_control", 1.0),
-    ("apps.adaptation.services.adaptation_tick", 0.5),
-    ("apps.recomputation.services.recomputation_tick", 1.0),
+    ("apps.runs.services.runs_reap", 5.0, 1.0),
+    ("apps.catalog.services.imports_reap", 5.0, 1.0),
+    ("apps.telemetry.services.levels.levels_roll", 15.0, 5.0),
+    ("apps.calibration.services.calibration_tick", 5.0, 1.0),
+    ("apps.plans.services.plans_settle", 0.5, 0.05),
+    ("apps.plans.services.windows_hold", 0.5, 0.05),
+    ("apps.plans.services.plans_verify", 5.0, 1.0),
+    ("apps.mappings.services.filtering.filtering_roll", 60.0, 30.0),
+    ("apps.rate_control.services.rates_control", 1.0, 0.05),
+    ("apps.adaptation.services.adaptation_tick", 0.5, 0.05),
+    ("apps.recomputation.services.recomputation_tick", 1.0, 0.05),
 ]
 
 LOGGING: dict[str, Any] = {

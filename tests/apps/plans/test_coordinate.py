@@ -18,7 +18,7 @@ from django.db import connection
 
 from apps.accounts.domain.roles import Role
 from apps.common.events import publish
-from apps.common.loops import Loop, run_loops
+from apps.common.loops import LEAST_PAUSE_S, Loop, run_loops
 from tests.factories import make_user
 from tests.factories.fleet import make_harbour
 from tests.factories.plans import edit_model, make_plan
@@ -37,11 +37,18 @@ def until(true: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
 class Running:
     """Loops in a thread, as the command runs them."""
 
-    def __init__(self, *loops: tuple[Callable[[], object], float], wake_on: str = "") -> None:
+    def __init__(self, *loops: tuple[Any, ...], wake_on: str = "") -> None:
+        """A loop is a function, how often it is called, and perhaps its least pause, s."""
         self.stop = threading.Event()
         self.loops = [
-            Loop(name=f"loop{index}", function=function, every_s=every_s, stop=self.stop)
-            for index, (function, every_s) in enumerate(loops)
+            Loop(
+                name=f"loop{index}",
+                function=function,
+                every_s=every_s,
+                stop=self.stop,
+                least_pause_s=(*least_pause_s, LEAST_PAUSE_S)[0],
+            )
+            for index, (function, every_s, *least_pause_s) in enumerate(loops)
         ]
         self.sound: bool | None = None
         kinds = frozenset({wake_on} - {""})
@@ -89,6 +96,27 @@ def test_news_wakes_a_loop_before_its_turn() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_news_wake_no_loop_before_its_least_pause() -> None:
+    calls = {"eager": 0, "seldom": 0}
+
+    def eager() -> None:
+        calls["eager"] += 1
+
+    def seldom() -> None:
+        calls["seldom"] += 1
+
+    running = Running((eager, 3600.0), (seldom, 3600.0, 3600.0), wake_on="plan")
+
+    def woken() -> bool:
+        publish("plan", id="x")
+        return calls["eager"] >= 3
+
+    until(woken)
+    assert running.end() is True
+    assert calls["seldom"] == 1
+
+
+@pytest.mark.django_db(transaction=True)
 def test_lost_connection_is_opened_again(caplog: pytest.LogCaptureFixture) -> None:
     backends: list[int] = []
 
@@ -111,7 +139,7 @@ def test_lost_connection_is_opened_again(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_loop_that_does_not_exist_is_named(settings: Any) -> None:
-    settings.WEIR_LOOPS = [("apps.plans.services.plans_unsettle", 1.0)]
+    settings.WEIR_LOOPS = [("apps.plans.services.plans_unsettle", 1.0, 1.0)]
     with pytest.raises(CommandError, match=r"apps\.plans\.services\.plans_unsettle"):
         call_command("coordinate", "--once")
 

@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop = threading.Event()
-        loops = [self._loop(name, every_s, stop) for name, every_s in settings.WEIR_LOOPS]
+        loops = [self._loop(*entry, stop) for entry in settings.WEIR_LOOPS]
         if options["once"]:
             for loop in loops:
                 loop.function()
@@ -45,11 +45,13 @@ class Command(BaseCommand):
             raise CommandError("A loop ended without being asked to; see the log.")
         logger.info("coordinator stopped")
 
-    def _loop(self, name: str, every_s: float, stop: threading.Event) -> Loop:
+    def _loop(self, name: str, every_s: float, least_pause_s: float, stop: threading.Event) -> Loop:
         try:
             function = import_string(name)
         except ImportError as error:
             raise CommandError(
                 f"WEIR_LOOPS names {name}, which cannot be imported: {error}"
             ) from error
-        return Loop(name=name, function=function, every_s=every_s, stop=stop)
+        return Loop(
+            name=name, function=function, every_s=every_s, stop=stop, least_pause_s=least_pause_s
+        )
