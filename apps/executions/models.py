@@ -129,6 +129,13 @@ class Execution(BaseModel):
 
     class Meta:
         ordering = ["-id"]
+        indexes = [
+            models.Index(
+                fields=["ended_at"],
+                condition=Q(state=ExecutionState.FAILED.value),
+                name="execution_that_failed",
+            )
+        ]
         constraints = [
             models.UniqueConstraint(fields=["system", "number"], name="execution_number_once"),
             models.UniqueConstraint(

@@ -25,6 +25,8 @@ from weir.model.plan import Plan as Document
 # Sorted, so that the constraints read the same in every process and need no new migration.
 STATE_NAMES = sorted(state.value for state in PlanState)
 UNSETTLED_NAMES = sorted(state.value for state in UNSETTLED)
+CAME_BACK_NAMES = sorted([PlanState.REJECTED.value, PlanState.STALE.value])
+"""States of a plan that, not being carried out, is its author's again."""
 BEGUN_NAMES = sorted([PlanState.EXECUTING.value, PlanState.EXECUTED.value])
 ROLLED_BACK = "plan"
 """The kind of source of a plan that rolls another one back: that plan."""
@@ -96,6 +98,11 @@ class Plan(BaseModel):
         indexes = [
             models.Index(fields=["system", "-id"], name="plan_by_system"),
             models.Index(fields=["state", "system"], name="plan_by_state"),
+            models.Index(
+                fields=["updated_at"],
+                condition=Q(state__in=CAME_BACK_NAMES, execution=None),
+                name="plan_that_came_back",
+            ),
         ]
         constraints = [
             models.UniqueConstraint(fields=["system", "number"], name="plan_number_once"),

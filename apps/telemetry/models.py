@@ -226,6 +226,7 @@ class Loss(models.Model):
 
     class Meta:
         ordering = ["id"]
+        indexes = [models.Index(fields=["last_at"], name="loss_by_time")]
         constraints = [
             models.UniqueConstraint(fields=["broker", "flow", "reason"], name="loss_once"),
         ]

@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "apps.studies",
     "apps.integrations",
     "apps.webhooks",
+    "apps.inbox",
 ]
 
 MIDDLEWARE = [
@@ -278,6 +279,8 @@ WEIR_LOOPS = [
     ("apps.rate_control.services.rates_control", 1.0, 0.05),
     ("apps.adaptation.services.adaptation_tick", 0.5, 0.05),
     ("apps.recomputation.services.recomputation_tick", 1.0, 0.05),
+    ("apps.inbox.services.items_keep", 2.0, 0.5),
+    ("apps.inbox.services.backlog_items_keep", 30.0, 30.0),
 ]
 
 LOGGING: dict[str, Any] = {

@@ -1,11 +1,12 @@
 """Read connections, what waits for them, and the changes of plans."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
 
-from apps.integrations.models import Change, Connection, Message
+from apps.integrations.models import Change, ConnectedSystem, Connection, Message
 from apps.integrations.selectors.gate import asks, change_of, connection_of, refusal
 from apps.plans.models import Plan
 from weir.lifecycle.changes import ChangeState
@@ -37,6 +38,32 @@ def waiting_rows() -> QuerySet[Message]:
     return Message.objects.filter(sent_at=None).select_related(
         "change__plan__system", "change__connection"
     )
+
+
+def change_refusals(plans: Sequence[Plan], now: datetime) -> dict[int, str]:
+    """Return by the plan's key why its change keeps it from being executed; the number of queries
+    does not depend on how many plans there are, but for changes that are not opened yet."""
+    connected = ConnectedSystem.objects.filter(
+        system__in={plan.system_id for plan in plans}, connection__enabled=True
+    ).select_related("connection")
+    connections = {row.system_id: row.connection for row in connected}
+    asking = [plan for plan in plans if asks(connections.get(plan.system_id))]
+    latest = (
+        Change.objects.filter(plan__in=asking)
+        .select_related("connection")
+        .order_by("plan_id", "-id")
+        .distinct("plan_id")
+    )
+    changes = {change.plan_id: change for change in latest}
+    refusals: dict[int, str] = {}
+    for plan in asking:
+        change = changes.get(plan.pk)
+        if change is not None:
+            change.plan = plan
+        code, because = refusal(plan, connections[plan.system_id], change, now)
+        if code:
+            refusals[plan.pk] = because
+    return refusals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

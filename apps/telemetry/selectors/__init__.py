@@ -8,6 +8,7 @@ from apps.telemetry.selectors.agents import (
     latest_samples_everywhere,
     removed_brokers,
     series,
+    systems_ahead,
     systems_without,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "latest_samples_everywhere",
     "removed_brokers",
     "series",
+    "systems_ahead",
     "systems_without",
 ]

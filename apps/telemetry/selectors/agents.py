@@ -35,6 +35,12 @@ def agents_ahead(system_pk: int) -> QuerySet[Agent]:
     )
 
 
+def systems_ahead() -> frozenset[int]:
+    """Return the keys of the systems that have such agents."""
+    ahead = Agent.objects.filter(revoked_at=None, obeyed_number__gt=F("served_number"))
+    return frozenset(ahead.values_list("system_id", flat=True))
+
+
 def removed_brokers(system: System) -> frozenset[str]:
     """Return the names of brokers that plans removed as gone for good and that have not
     returned."""

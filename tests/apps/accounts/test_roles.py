@@ -37,6 +37,7 @@ READ_ONLY = {
     "interests",
     "filtering",
     "hand-overs",
+    "inbox",
     "map-in-force",
     "mappable",
     "mapping-methods",
