@@ -140,6 +140,7 @@ def test_pages_are_accessible_and_pictured(
     sign_in(page)
     pages = {
         "home": ("/", "every broker within its capacity"),
+        "inbox": ("/inbox", "To know"),
         "topics": (f"/systems/{system['id']}/topics", "trades.london"),
         "topology": (f"/systems/{system['id']}/topology", "Busiest links"),
         "allocation": (f"/allocations/{latest['id']}", "best feasible"),

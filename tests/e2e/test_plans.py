@@ -38,16 +38,22 @@ def test_allocation_is_read_approved_carried_out_and_rolled_back(
     expect(author.get_by_text("somebody else approves it").first).to_be_visible()
     expect(author.get_by_role("button", name=re.compile("^Approve"))).to_have_count(0)
 
-    # Somebody else approves, a third person carries it out.
-    approver = person("approver")
-    approver.goto(f"/plans/{plan['id']}")
+    # Somebody else approves, a third person carries it out; each finds in the inbox what waits.
+    approver, operator = person("approver"), person("operator")
+    operator.goto("/inbox")
+    approver.goto("/")
+    approver.get_by_role("link", name=re.compile("^Inbox: .* for you")).click()
+    approver.get_by_role("link", name=f"P-{plan['number']} waits for review").click()
     approver.get_by_label("Comment").fill("Gold keeps everything.")
     approver.get_by_role("button", name=re.compile("^Approve hash")).click()
-    operator = person("operator")
-    operator.goto(f"/plans/{plan['id']}")
+    operator.get_by_role("link", name=f"P-{plan['number']} is approved").click()
     operator.get_by_role("button", name="Execute").click()
     operator.get_by_role("dialog").get_by_role("button", name="Execute").click()
     fleet.wait_execution(fleet.execution_of(plan), "succeeded")
+    operator.goto("/inbox")
+    expect(operator.get_by_text("To know")).to_be_visible()
+    expect(operator.get_by_role("link", name=re.compile(f"^P-{plan['number']} "))).to_have_count(0)
+    operator.goto(f"/plans/{plan['id']}")
     expect(operator.get_by_role("button", name="Roll back")).to_have_count(0)
     expect(operator.get_by_text("Succeeded").first).to_be_visible()
 

@@ -24,6 +24,7 @@ export const keys = {
     one: (id: string) => ["interest-imports", "one", id] as const,
   },
   processes: ["processes"] as const,
+  inbox: ["inbox"] as const,
   runs: {
     all: ["runs"] as const,
     list: (query: ListQuery) => ["runs", "list", query] as const,

@@ -1687,6 +1687,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/inbox": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return what waits for the caller by their roles, then what they should know
+         * @description Return what waits for the caller by their roles, then what they should know.
+         *
+         *     What waits comes first, the longest first; then what is to be known, the newest first; 500
+         *     of them at most. An item begins a few seconds after its cause and ends as soon after it.
+         *
+         *     Role: any.
+         */
+        get: operations["inbox_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/interest-imports": {
         parameters: {
             query?: never;
@@ -8544,6 +8569,32 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        Inbox: {
+            /** @description Items in all. */
+            count: number;
+            /** @description Items that go on only once somebody decides. */
+            waiting: number;
+            results: components["schemas"]["Item"][];
+        };
+        /**
+         * @description - `plan_to_review`: A plan that the caller may approve or reject.
+         *     - `plan_to_execute`: An approved plan; it `waits` while its window, its change elsewhere and other executions of its system allow it.
+         *     - `plan_rejected`: A plan of the caller's was rejected, and no later one replaces it.
+         *     - `plan_stale`: A plan of the caller's no longer fits, and no later one replaces it.
+         *     - `execution_stuck`: A broker does not answer, or brokers contradict each other, and a person decides what shall be.
+         *     - `execution_paused`: Somebody paused an execution.
+         *     - `execution_held`: An execution waits until its window is open again.
+         *     - `execution_failed`: An execution failed, and nothing was executed in its system since.
+         *     - `database_restored`: A restored database waits until its state is adopted.
+         *     - `agent_silent`: Agents of a system have not been heard for a minute or longer.
+         *     - `messages_lost`: Messages of a system were lost within the last day.
+         *     - `backlog`: What waits of a reliable topic reaches a limit soon.
+         *     - `connection_failing`: A connection does not answer.
+         *     - `changes_refused`: A connection refuses what is sent about changes, or their reading.
+         *     - `webhook_failing`: A receiver of events takes none.
+         * @enum {string}
+         */
+        InboxItemKindEnum: "plan_to_review" | "plan_to_execute" | "plan_rejected" | "plan_stale" | "execution_stuck" | "execution_paused" | "execution_held" | "execution_failed" | "database_restored" | "agent_silent" | "messages_lost" | "backlog" | "connection_failing" | "changes_refused" | "webhook_failing";
         /** @description Every shortage, the worst first, and what would help. */
         Infeasibility: {
             shortages: components["schemas"]["Shortage"][];
@@ -8662,6 +8713,42 @@ export interface components {
         InterestRequest: {
             /** Format: uuid */
             topic: string;
+        };
+        /** @description Something that waits for the caller, or that they should know. */
+        Item: {
+            /** Format: uuid */
+            id: string;
+            kind: components["schemas"]["InboxItemKindEnum"];
+            /** @description The id of what it is about: a plan, an execution, a system, a topic, a connection or a webhook, by its kind. */
+            about: string;
+            /** @description true: something goes on only once somebody decides. false: it is to be known. */
+            waits: boolean;
+            title: string;
+            detail: string;
+            /**
+             * Format: date-time
+             * @description When it began; it stays while it lasts.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When it began to wait for somebody, the first time. null: it never did.
+             */
+            waits_since: string | null;
+            /**
+             * Format: date-time
+             * @description When it got worse last: another agent fell silent, messages were lost elsewhere or again. null: never.
+             */
+            grew_at: string | null;
+            /** Format: uuid */
+            system?: string | null;
+            /**
+             * @description Empty where it is of no system.
+             * @default
+             */
+            system_name: string;
+            /** @description The path of the page where it is dealt with. */
+            page: string;
         };
         /**
          * @description - `helped`: The utility rose by what was promised, or nearly.
@@ -20045,6 +20132,37 @@ export interface operations {
                 };
             };
             400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    inbox_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Inbox"];
+                };
+            };
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];

@@ -1,10 +1,10 @@
 import { screen } from "@testing-library/react";
 import { expect, it } from "vitest";
 
-import { StartingBar } from "./top-bar";
+import { InboxButton, StartingBar } from "./top-bar";
 
 import { renderPage } from "@/testing/render";
-import { ok, serve } from "@/testing/server";
+import { ok, problem, serve } from "@/testing/server";
 
 const spark = { name: "Spark", answers: true, meanwhile: "Runs wait for it." };
 const worker = { name: "worker", answers: false, meanwhile: "Runs stay queued." };
@@ -24,4 +24,18 @@ it("is silent while everything answers", async () => {
   renderPage(<StartingBar />, "/", "/");
   await expect.poll(() => asked.length).toBe(1);
   expect(screen.queryByRole("status")).toBeNull();
+});
+
+it("says on every page what waits for this person", async () => {
+  serve({ "GET /api/v1/inbox": ok({ waiting: 2, results: [] }) });
+  renderPage(<InboxButton />, "/", "/");
+  const link = await screen.findByRole("link", { name: "Inbox: 2 things wait for you" });
+  expect(link).toHaveAttribute("href", "/inbox");
+});
+
+it("does not say that nothing waits where the inbox cannot be read", async () => {
+  const asked = serve({ "GET /api/v1/inbox": problem(503, "unavailable", "It is away.") });
+  renderPage(<InboxButton />, "/", "/");
+  await expect.poll(() => asked.length).toBe(1);
+  expect(screen.getByRole("link")).toHaveAccessibleName("Inbox");
 });

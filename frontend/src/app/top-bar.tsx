@@ -4,6 +4,7 @@ import { spotlight } from "@mantine/spotlight";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "react-router";
 
+import { inboxQuery } from "@/api/inbox";
 import { useLive, useSilence } from "@/api/live";
 import { processesQuery } from "@/api/runs";
 import { signOut, useSession } from "@/api/session";
@@ -11,6 +12,7 @@ import { Icon } from "@/components/ui/icons";
 import { tellFailure } from "@/components/ui/toast";
 import { useCrumbs } from "@/lib/crumbs";
 import { to } from "@/lib/kinds";
+import { countText } from "@/lib/numbers";
 import { toggleTheme, useTheme } from "@/lib/theme";
 import { clockText } from "@/lib/time";
 
@@ -67,6 +69,22 @@ export function StartingBar() {
         .join("; ")}
       .
     </div>
+  );
+}
+
+/** What waits for this person, on every page. */
+export function InboxButton() {
+  const inbox = useQuery(inboxQuery);
+  const waiting = inbox.data?.waiting ?? 0;
+  let label = "Inbox: nothing waits for you";
+  if (waiting > 0) label = `Inbox: ${countText(waiting, "thing waits", "things wait")} for you`;
+  // What was read before is shown; it says nothing of now.
+  else if (inbox.data === undefined || inbox.isError) label = "Inbox";
+  return (
+    <Link className="iconbtn" to={to.inbox} aria-label={label} title={label}>
+      <Icon name="inbox" />
+      {waiting > 0 ? <i className="pip" /> : null}
+    </Link>
   );
 }
 
@@ -133,6 +151,7 @@ export function TopBar() {
         <kbd>Ctrl K</kbd>
       </button>
       <LiveState />
+      <InboxButton />
       <button
         type="button"
         className="iconbtn"

@@ -122,6 +122,7 @@ export const to = {
   telemetry: (system: string) => `/systems/${system}/telemetry`,
   plans: "/plans",
   plan: (id: string) => `/plans/${id}`,
+  inbox: "/inbox",
   audit: "/audit",
   connections: "/connections",
   connection: (id: string) => `/connections/${id}`,
