@@ -18,7 +18,7 @@ from apps.systems.models import System
 from tests import database, embedded, tables
 from tests.factories import make_base_workload, make_user
 from tests.schema import SCHEMA
-from tests.suites import effort
+from tests.suites import effort, is_thorough
 
 # How long an example takes to draw says how busy the machine is, and nothing of the code.
 _ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -29,6 +29,15 @@ settings.load_profile("weir")
 
 
 database.install()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only `make thorough` has the time for."""
+    if not is_thorough():
+        left_out = [item for item in items if item.get_closest_marker("thorough") is not None]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if item not in set(left_out)]
 
 
 @pytest.fixture(scope="module", autouse=True)

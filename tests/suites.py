@@ -25,9 +25,14 @@ THOROUGH = "WEIR_THOROUGH"
 T = TypeVar("T")
 
 
+def is_thorough() -> bool:
+    """Return whether there is time for everything: `make thorough`."""
+    return os.environ.get(THOROUGH) == "1"
+
+
 def effort(usual: T, thorough: T) -> T:
     """Return how much a test tries: the first in `make test`, the second in `make thorough`."""
-    return thorough if os.environ.get(THOROUGH) == "1" else usual
+    return thorough if is_thorough() else usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class Suite:
     servers: bool = False
     """Whether each of its processes gets Postgres and Valkey of its own (tests/embedded.py)."""
     thorough: bool = False
-    """Whether its tests try all that there is time for (`effort`)."""
+    """Whether its tests try all that there is time for (`effort`, and the mark `thorough`)."""
 
 
 OF_OTHERS = tuple(f"--ignore=tests/{room}" for room in ("weir", "weir_client", "lives", "e2e"))
@@ -66,10 +71,9 @@ SUITES = (
     Suite(
         "journeys",
         "the whole system in a browser, and each process killed",
-        ("pytest", "tests/e2e", "--ignore=tests/e2e/test_chaos.py"),
+        ("pytest", "tests/e2e"),
         240,
     ),
-    Suite("chaos", "the whole system killed under load", ("pytest", "tests/e2e/test_chaos.py"), 60),
 )
 LONG = (
     Suite(
@@ -83,15 +87,32 @@ LONG = (
         "every request in every state of a plan; more orders of messages, answers and faults",
         (
             *("pytest", "tests/agent", "tests/apps/integrations", "tests/apps/plans/test_walk.py"),
-            *("tests/apps/allocations/test_planning_steps.py", "-n2", "--dist=loadfile"),
+            *(
+                "tests/apps/allocations/test_planning_steps.py",
+                "tests/apps/systems/test_imports.py",
+            ),
+            *("-n2", "--dist=loadfile"),
         ),
         servers=True,
         thorough=True,
     ),
     Suite(
-        "pages",
-        "every page in both colour schemes and widths",
-        ("pytest", "tests/e2e/test_journeys.py"),
+        "long-servers",
+        "recipes, set-up and Spark, where another test proves as much in less time",
+        ("pytest", *OF_OTHERS, "-mthorough", "-n2", "--dist=loadfile"),
+        servers=True,
+        thorough=True,
+    ),
+    Suite(
+        "long-journeys",
+        "every page in both colour schemes and widths; overlays and maps there and back",
+        ("pytest", *(f"tests/e2e/test_{name}.py" for name in ("journeys", "overlay", "streams"))),
+        thorough=True,
+    ),
+    Suite(
+        "kills",
+        "more processes killed, and all of them in turn under load",
+        ("pytest", "tests/e2e", "-mthorough"),
         thorough=True,
     ),
     Suite(

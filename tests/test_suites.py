@@ -38,11 +38,22 @@ def test_every_file_of_tests_is_in_one_suite() -> None:
 
 
 def test_what_tries_more_when_there_is_time_is_given_it() -> None:
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
-    longer = [path for path in files if re.search(r"\beffort\(", path.read_text(encoding="utf-8"))]
+    longer = files_with(r"\beffort\(")
     assert len(longer) > 25
+    whole = [suite for suite in LONG if suite.thorough and "-mthorough" not in suite.command]
+    assert [str(path) for path in longer if len(of_suite(path, whole)) != 1] == []
+
+
+def test_what_is_left_out_has_a_suite() -> None:
+    left_out = files_with(r"\bmark\.thorough\b")
+    assert len(left_out) > 5
     thorough = [suite for suite in LONG if suite.thorough]
-    assert [str(path) for path in longer if len(of_suite(path, thorough)) != 1] == []
+    assert [str(path) for path in left_out if not of_suite(path, thorough)] == []
+
+
+def files_with(pattern: str) -> list[Path]:
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [path for path in files if re.search(pattern, path.read_text(encoding="utf-8"))]
 
 
 def test_the_longest_files_are_there() -> None:

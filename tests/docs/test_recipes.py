@@ -21,7 +21,11 @@ def test_contributing_leads_to_every_recipe() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(
+    "name",
+    # The front end is built for this one.
+    [pytest.param(name, marks=pytest.mark.thorough if name == "page" else ()) for name in RECIPES],
+)
 def test_the_recipe_works(name: str, tmp_path: Path) -> None:
     what = recipe((FOLDER / f"{name}.md").read_text(encoding="utf-8"))
     assert what.files

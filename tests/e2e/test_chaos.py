@@ -1,4 +1,4 @@
-"""The chaos run on the whole system at the size of CI; `make thorough` has more."""
+"""The chaos run on the whole system, at a size that takes minutes; `long-chaos` has more."""
 
 import os
 
@@ -11,6 +11,7 @@ from tests.e2e.fleet import Fleet
 pytestmark = pytest.mark.e2e
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_nothing_acknowledged_is_lost_whatever_happens_to_the_system(
     weir: Stack, fleet: Fleet

@@ -25,7 +25,14 @@ def kill_and_wait(weir: Stack, part: str) -> None:
     weir.wait_ready(part, 60)
 
 
-@pytest.mark.parametrize("part", ["worker", "spark", "postgres", "web", "valkey", "control"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "worker",
+        pytest.param("spark", marks=pytest.mark.thorough),
+        *("postgres", "web", "valkey", "control"),
+    ],
+)
 def test_run_survives_kill_of(part: str, weir: Stack, rest: Api) -> None:
     run = rest.optimize(SYSTEM, **LONG)
     rest.wait(run, computing, 60)

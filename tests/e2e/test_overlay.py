@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.auditing import AuditedLoad
 from tests.e2e.fleet import Fleet
+from tests.suites import effort
 
 pytestmark = pytest.mark.e2e
 
@@ -19,6 +20,7 @@ WINDOW_S = 6.0
 """Traffic is measured over so long."""
 PACE_S = 0.5
 """Between two steps, so that somebody who watches sees them."""
+THERE_AND_BACK = effort(False, True)
 NEAR = 0.15
 """What agents count on links against what follows from what they count at gates."""
 
@@ -199,8 +201,9 @@ def test_a_better_overlay_is_found_in_measured_traffic_and_carried_out_under_loa
         assert after.links_per_message == pytest.approx(chosen["links_per_message"], rel=NEAR)
         assert shown_on_links(people.operator) < 0.95 * before.on_links
 
-        carry_out(fleet, people, way_back(people.author, plan))
-        assert fleet.edges() == former
+        if THERE_AND_BACK:
+            carry_out(fleet, people, way_back(people.author, plan))
+            assert fleet.edges() == former
         verdict = load.verdict()
     assert verdict.clean, verdict
     assert verdict.delivered > 500, verdict

@@ -31,6 +31,7 @@ from tests.e2e.desks import (
     subscribing,
 )
 from tests.e2e.fleet import Fleet
+from tests.suites import effort
 from weir_client.receiving import Lost
 from weir_client.subscriber import Subscriber
 
@@ -44,6 +45,7 @@ groups of publishers that burst together send up to two fifths more or less of t
 average, which is a tenth of what is filtered: 4 %. Messages on their way while clients and broker
 are read, one after the other, are half a second's of some ten: 5 %. Both may add up, at both ends
 of a window."""
+THERE_AND_BACK = effort(False, True)
 MEASURED = "Measured: filtered for each of these"
 
 
@@ -321,15 +323,16 @@ def test_filtering_falls_as_the_plan_promised_and_nobody_misses_anything(
         assert near(after, promised)
         wait_shown(force, promised)
 
-        # Taken back: as much is filtered as before.
-        author.goto(f"/plans/{plan}")
-        author.get_by_role("button", name="Roll back").click()
-        author.get_by_role("dialog").get_by_role("button", name="Roll back").click()
-        expect(author).not_to_have_url(re.compile(plan))
-        fleet.carry_out(rest.get(f"/api/v1/plans/{plan_at(author)}"))
-        assert near(filtered(fleet, desks, weights), former)
-        author.goto(f"/systems/{fleet.system}/mappings/{mapping['id']}")
-        wait_shown(force, former)
+        if THERE_AND_BACK:
+            # As much is filtered as before.
+            author.goto(f"/plans/{plan}")
+            author.get_by_role("button", name="Roll back").click()
+            author.get_by_role("dialog").get_by_role("button", name="Roll back").click()
+            expect(author).not_to_have_url(re.compile(plan))
+            fleet.carry_out(rest.get(f"/api/v1/plans/{plan_at(author)}"))
+            assert near(filtered(fleet, desks, weights), former)
+            author.goto(f"/systems/{fleet.system}/mappings/{mapping['id']}")
+            wait_shown(force, former)
 
         # Moved by hand, while messages pass.
         streams = [row["id"] for row in fleet.rows("streams")]

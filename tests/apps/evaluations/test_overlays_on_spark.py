@@ -36,6 +36,7 @@ def figures(answer: bytes) -> list[tuple[object, ...]]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_evaluation_ends_with_the_candidates_of_the_kernel(spark_server, settings):
     row = make_row()

@@ -51,9 +51,11 @@ WRITES = sorted(
     if method in ("post", "put", "patch", "delete")
 )
 STATES = ("draft", "pending_review", "approved", "executing", "executed", "silent")
-# Where requests do change documents everybody tries everything; elsewhere one who may everything
-# makes each request without a body and with a value for every member.
-CLOSELY = effort(("approved", "executing"), STATES)
+# Where requests do change documents everybody makes each of them; elsewhere one who may everything
+# does, without a body and with a value for every member.
+BY_ALL = effort(("approved", "executing"), STATES)
+# Where each member is tried alone, too, with each of its values.
+WITH_EVERY_VALUE = effort(("approved",), STATES)
 EVERYTHING = "everything"
 ROLES = (EVERYTHING, *(role.value for role in Role), "nobody")
 
@@ -333,8 +335,7 @@ def walk_by_everybody(
     }
     before = told(harbour)
     assert set(before) == set("abcd")
-    closely = state in CLOSELY
-    for role in ROLES if closely else (EVERYTHING,):
+    for role in ROLES if state in BY_ALL else (EVERYTHING,):
         client = clients[role]
         changed, granted = walk(harbour, client, world, state=state, role=role, before=before)
         # The walk gets through: edits were made, and what shall change documents did.
@@ -359,7 +360,7 @@ def walk(
     changed, granted = set(), set()
     ask = Asking(client, world)
     for method, path in WRITES:
-        drawn = bodies(method, path, world, alone=state in CLOSELY)
+        drawn = bodies(method, path, world, alone=state in WITH_EVERY_VALUE)
         # One who may little is refused whatever the body says.
         for body in drawn if role == EVERYTHING else [next(drawn)]:
             writes, after = Writes(), before
