@@ -1,16 +1,33 @@
 """Read the environment once, typed; a missing or malformed variable stops the start."""
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+_ADDRESS = r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9.-]+"
+_SENDER = re.compile(rf"{_ADDRESS}|[A-Za-z0-9 ]+ <{_ADDRESS}>")
 
 
 class ConfigurationError(Exception):
     """Signal a missing or malformed environment variable; the message names it and the
     correction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailServer:
+    """Hold where e-mail is handed over, and in whose name."""
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    starttls: bool
+    tls: bool
+    sender: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +41,7 @@ class Environment:
     data_dir: Path
     recordings_dir: Path
     web_url: str
+    public_url: str
     allowed_hosts: tuple[str, ...]
     secure_cookies: bool
     run_silence_s: float
@@ -32,6 +50,7 @@ class Environment:
     credentials_dir: Path | None
     private_networks: tuple[IPv4Network | IPv6Network, ...]
     plain_http: bool
+    mail: MailServer | None
 
 
 def _need(source: Mapping[str, str], name: str, scheme: tuple[str, ...] = ()) -> str:
@@ -97,10 +116,57 @@ def _folder(source: Mapping[str, str], name: str) -> Path | None:
     return Path(text) if text else None
 
 
+def _mail(source: Mapping[str, str]) -> MailServer | None:
+    """Read `smtp://` (STARTTLS, unless `?starttls=no`) or `smtps://`, with user and password where
+    the server wants them."""
+    name, example = "WEIR_SMTP_URL", "smtp://user:password@mail.example.org:587"
+    url, sender = _secret(source, name), source.get("WEIR_MAIL_FROM", "").strip()
+    if not url:
+        return None
+    wrong = (
+        f"{name} must be like {example}, or smtps:// for TLS at once; "
+        "write / # ? and @ of a password as %2F %23 %3F and %40"
+    )
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        # What is wrong may be a part of the password.
+        raise ConfigurationError(wrong) from None
+    tls = parts.scheme == "smtps"
+    is_server = parts.scheme in ("smtp", "smtps") and parts.path in ("", "/") and not parts.fragment
+    if not is_server or not parts.hostname:
+        raise ConfigurationError(wrong)
+    if bool(parts.username) is not bool(parts.password):
+        raise ConfigurationError(f"{name} names a user and a password, or neither")
+    if parts.query not in ("", "starttls=no") or (tls and parts.query):
+        raise ConfigurationError(f"{name}: the only option is ?starttls=no, of smtp://")
+    if not _SENDER.fullmatch(sender):
+        raise ConfigurationError(
+            f"WEIR_MAIL_FROM={sender!r}: write the address that e-mail comes from, such as "
+            "weir@example.org or Weir <weir@example.org>"
+        )
+    return MailServer(
+        host=parts.hostname,
+        port=port or (465 if tls else 587),
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        starttls=not tls and not parts.query,
+        tls=tls,
+        sender=sender,
+    )
+
+
+def _web_address(source: Mapping[str, str], name: str) -> str:
+    return _need(source, name, ("http", "https")).rstrip("/")
+
+
 def read_environment(source: Mapping[str, str] | None = None) -> Environment:
     """Read and check all variables. Raises ConfigurationError naming the first wrong one."""
     env = os.environ if source is None else source
     data_dir = _need(env, "WEIR_DATA_DIR")
+    web_url = _web_address(env, "WEIR_WEB_URL")
+    has_public = env.get("WEIR_PUBLIC_URL") or env.get("WEIR_PUBLIC_URL_FILE")
     return Environment(
         database_url=_need(env, "DATABASE_URL", ("postgres", "postgresql")),
         broker_url=_need(env, "WEIR_BROKER_URL", ("redis", "rediss", "unix")),
@@ -110,7 +176,8 @@ def read_environment(source: Mapping[str, str] | None = None) -> Environment:
         recordings_dir=Path(
             env.get("WEIR_RECORDINGS_DIR", "").strip() or Path(data_dir, "recordings")
         ),
-        web_url=_need(env, "WEIR_WEB_URL", ("http", "https")).rstrip("/"),
+        web_url=web_url,
+        public_url=_web_address(env, "WEIR_PUBLIC_URL") if has_public else web_url,
         allowed_hosts=tuple(
             h for h in env.get("WEIR_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]").split(",") if h
         ),
@@ -121,6 +188,7 @@ def read_environment(source: Mapping[str, str] | None = None) -> Environment:
         credentials_dir=_folder(env, "WEIR_CREDENTIALS_DIR"),
         private_networks=_networks(env, "WEIR_PRIVATE_NETWORKS"),
         plain_http=_flag(env, "WEIR_PLAIN_HTTP", default=False),
+        mail=_mail(env),
     )
 
 

@@ -1,5 +1,8 @@
 """Take locks that one process of the whole installation holds."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.db import connection
 
 
@@ -14,3 +17,15 @@ def lock_try(name: str) -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
         return bool(cursor.fetchone()[0])
+
+
+@contextmanager
+def lock_while(name: str) -> Iterator[bool]:
+    """Hold this lock for a while; the value is False where another process has it."""
+    held = lock_try(name)
+    try:
+        yield held
+    finally:
+        if held:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [int.from_bytes(name.encode())])

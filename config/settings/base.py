@@ -58,6 +58,7 @@ INSTALLED_APPS = [
     "apps.integrations",
     "apps.webhooks",
     "apps.inbox",
+    "apps.notifications",
 ]
 
 MIDDLEWARE = [
@@ -231,6 +232,8 @@ CELERY_TASK_ROUTES = {
     "webhooks.follow": {"queue": "integrations"},
     "webhooks.send": {"queue": "integrations"},
     "webhooks.tidy": {"queue": "control"},
+    "notifications.send": {"queue": "integrations"},
+    "notifications.tidy": {"queue": "control"},
 }
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
@@ -239,6 +242,8 @@ CELERY_BEAT_SCHEDULE = {
     "integrations.follow": {"task": "integrations.follow", "schedule": schedule(run_every=3.0)},
     "webhooks.follow": {"task": "webhooks.follow", "schedule": schedule(run_every=3.0)},
     "webhooks.tidy": {"task": "webhooks.tidy", "schedule": schedule(run_every=3600.0)},
+    "notifications.send": {"task": "notifications.send", "schedule": schedule(run_every=5.0)},
+    "notifications.tidy": {"task": "notifications.tidy", "schedule": schedule(run_every=3600.0)},
 }
 # Beat records each call at once: a killed beat repeats its last call at most.
 CELERY_BEAT_SYNC_EVERY = 1
@@ -248,6 +253,8 @@ WEIR_SPARK_REMOTE = ENV.spark_remote
 WEIR_DATA_DIR = ENV.data_dir
 WEIR_RECORDINGS_DIR = ENV.recordings_dir
 WEIR_WEB_URL = ENV.web_url
+# Under which people reach the pages: links lead there.
+WEIR_PUBLIC_URL = ENV.public_url
 # A run whose worker has been silent this long is taken from it.
 WEIR_RUN_SILENCE_S = ENV.run_silence_s
 WEIR_RUN_MAX_ATTEMPTS = 3
@@ -261,6 +268,16 @@ WEIR_PRIVATE_NETWORKS = ENV.private_networks
 WEIR_PLAIN_HTTP = ENV.plain_http
 # A Spark server that is restarted needs a few seconds for its JVM.
 WEIR_SPARK_PATIENCE_S = 60.0
+
+# E-mail is sent once there is a server. None of its addresses is a default of Django's.
+EMAIL_HOST = ENV.mail.host if ENV.mail else ""
+EMAIL_PORT = ENV.mail.port if ENV.mail else 0
+EMAIL_HOST_USER = ENV.mail.user if ENV.mail else ""
+EMAIL_HOST_PASSWORD = ENV.mail.password if ENV.mail else ""
+EMAIL_USE_TLS = ENV.mail.starttls if ENV.mail else False
+EMAIL_USE_SSL = ENV.mail.tls if ENV.mail else False
+EMAIL_TIMEOUT = 20
+DEFAULT_FROM_EMAIL = ENV.mail.sender if ENV.mail else ""
 
 # What `manage.py coordinate` calls repeatedly, the seconds between two calls, and the least between
 # two where news wake it earlier: nobody waits for what is seldom, and it costs more.
@@ -281,6 +298,7 @@ WEIR_LOOPS = [
     ("apps.recomputation.services.recomputation_tick", 1.0, 0.05),
     ("apps.inbox.services.items_keep", 2.0, 0.5),
     ("apps.inbox.services.backlog_items_keep", 30.0, 30.0),
+    ("apps.notifications.services.notices_note", 5.0, 5.0),
 ]
 
 LOGGING: dict[str, Any] = {

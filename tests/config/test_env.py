@@ -127,6 +127,63 @@ def test_private_networks_and_the_folder_of_credentials_are_read() -> None:
     assert (read().private_networks, read().credentials_dir) == ((), None)
 
 
+def test_a_mail_server_is_read() -> None:
+    assert read().mail is None
+    sender = {"WEIR_MAIL_FROM": "Weir <weir@example.org>"}
+    mail = read(WEIR_SMTP_URL="smtp://we%40ir:p%3Aw@mail.example.org", **sender).mail
+    assert mail is not None
+    assert (mail.host, mail.port, mail.user, mail.password) == (
+        *("mail.example.org", 587, "we@ir", "p:w"),
+    )
+    assert (mail.starttls, mail.tls, mail.sender) == (True, False, sender["WEIR_MAIL_FROM"])
+    mail = read(WEIR_SMTP_URL="smtps://mail.example.org", **sender).mail
+    assert mail is not None
+    assert (mail.port, mail.starttls, mail.tls) == (465, False, True)
+    mail = read(WEIR_SMTP_URL="smtp://127.0.0.1:25?starttls=no", **sender).mail
+    assert mail is not None
+    assert (mail.port, mail.starttls, mail.tls) == (25, False, False)
+    assert "p:w" not in repr(read(WEIR_SMTP_URL="smtp://weir:p%3Aw@mail.example.org", **sender))
+
+
+def test_links_lead_where_people_reach_the_pages(tmp_path: Path) -> None:
+    assert read().public_url == "https://weir.example.org"
+    assert read(WEIR_PUBLIC_URL="https://weir.test/").public_url == "https://weir.test"
+    file = tmp_path / "url"
+    file.write_text("https://weir.test\n")
+    assert read(WEIR_PUBLIC_URL_FILE=str(file)).public_url == "https://weir.test"
+    assert read(WEIR_WEB_URL="", WEIR_WEB_URL_FILE=str(file)).public_url == "https://weir.test"
+    with pytest.raises(ConfigurationError, match="WEIR_PUBLIC_URL"):
+        read(WEIR_PUBLIC_URL="weir.test")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mail.example.org",
+        "http://mail.example.org",
+        "smtp://",
+        "smtp://mail.example.org:many",
+        "smtp://mail.example.org/path",
+        "smtp://mail.example.org?tls=no",
+        "smtps://mail.example.org?starttls=no",
+        "smtp://weir:secret/word@mail.example.org",
+        "smtp://weir:123#x@mail.example.org",
+        "smtp://[bad",
+        "smtp://weir@mail.example.org",
+    ],
+)
+def test_an_address_that_is_no_mail_server_is_refused(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="WEIR_SMTP_URL") as error:
+        read(WEIR_SMTP_URL=url, WEIR_MAIL_FROM="weir@example.org")
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("sender", ["", "weir@", "Weir", "Weir, all <weir@example.org>"])
+def test_e_mail_needs_an_address_to_come_from(sender: str) -> None:
+    with pytest.raises(ConfigurationError, match="WEIR_MAIL_FROM"):
+        read(WEIR_SMTP_URL="smtp://mail.example.org", WEIR_MAIL_FROM=sender)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

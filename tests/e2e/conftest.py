@@ -14,6 +14,7 @@ from tests.e2e.api import Api
 from tests.e2e.browsing import CHROMIUM, FLAGS, sign_in
 from tests.e2e.desks import mapped
 from tests.e2e.fleet import Fleet
+from tests.mail_server import MailServer, serving
 
 STATE_DIR = Path(__file__).resolve().parents[2] / "var" / "e2e"
 OF_OTHER_STACKS = (
@@ -43,7 +44,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def weir() -> Iterator[Stack]:
+def mail() -> Iterator[MailServer]:
+    """Where the system hands its e-mail over."""
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def weir(mail: MailServer) -> Iterator[Stack]:
     """Everything that `make up` starts, with the demo loaded and in motion."""
     given = {k: v for k, v in os.environ.items() if k not in OF_OTHER_STACKS}
     keep = bool(os.environ.get("WEIR_TEST_SERVERS_KEEP"))
@@ -52,7 +60,14 @@ def weir() -> Iterator[Stack]:
         Stack(state_dir=STATE_DIR, given=given).down()
         shutil.rmtree(STATE_DIR)
     stack = Stack(
-        state_dir=STATE_DIR, given={**given, "WEIR_RUN_SILENCE_S": SILENCE_S, **OTHER_SERVERS}
+        state_dir=STATE_DIR,
+        given={
+            **given,
+            "WEIR_RUN_SILENCE_S": SILENCE_S,
+            **OTHER_SERVERS,
+            "WEIR_SMTP_URL": f"smtp://127.0.0.1:{mail.port}?starttls=no",
+            "WEIR_MAIL_FROM": "weir@example.org",
+        },
     )
     stack.up()
     api = Api(stack.environment()["WEIR_WEB_URL"])

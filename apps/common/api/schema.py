@@ -187,8 +187,13 @@ def add_headers(
             for parameter in operation.get("parameters", ())
         )
     }
-    # `/fits/{id}/apply` changes `/fits/{id}`; that does not change the list `/fits`.
-    versioned |= {path.rpartition("/")[0] for path in versioned if not path.endswith("}")}
+    # `/fits/{id}/apply` changes `/fits/{id}`; that does not change the list `/fits`. What is read
+    # at its own address changes itself.
+    versioned |= {
+        path.rpartition("/")[0]
+        for path in versioned
+        if not path.endswith("}") and "get" not in paths[path]
+    }
     for path, operations in paths.items():
         for operation in operations.values():
             for status, response in operation.get("responses", {}).items():

@@ -37,7 +37,7 @@ ENDED_WORDS = {
 
 def link_of(plan: Plan) -> str:
     """Return where people read the plan."""
-    return f"{settings.WEIR_WEB_URL}/plans/{plan.public_id}"
+    return f"{settings.WEIR_PUBLIC_URL}/plans/{plan.public_id}"
 
 
 def change_text(plan: Plan, key: str, now: datetime) -> ChangeText:

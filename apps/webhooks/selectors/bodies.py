@@ -46,7 +46,8 @@ def body_of(event: Event, systems: Mapping[UUID, System]) -> str:
     return _text(
         id=str(entry.public_id),
         type=type_of(entry.object_kind, entry.action),
-        source=settings.WEIR_WEB_URL + (f"/systems/{entry.system_id}" if entry.system_id else ""),
+        source=settings.WEIR_PUBLIC_URL
+        + (f"/systems/{entry.system_id}" if entry.system_id else ""),
         subject=subject_of(entry),
         time=instant(entry.at),
         sequence=f"{event.number:0{NUMBER_WIDTH}}",
@@ -62,7 +63,7 @@ def body_of(event: Event, systems: Mapping[UUID, System]) -> str:
             "before": entry.before,
             "after": entry.after,
             "reason": entry.reason,
-            "link": settings.WEIR_WEB_URL + link,
+            "link": settings.WEIR_PUBLIC_URL + link,
         },
     )
 
@@ -77,7 +78,7 @@ def sample_body(webhook: Webhook, message: UUID, at: str, actor_name: str) -> st
     return _text(
         id=str(message),
         type=TEST,
-        source=settings.WEIR_WEB_URL,
+        source=settings.WEIR_PUBLIC_URL,
         subject=f"webhook/{webhook.public_id}",
         time=at,
         data={"webhook": str(webhook.public_id), "name": webhook.name, "actor_name": actor_name},

@@ -25,6 +25,7 @@ export const keys = {
   },
   processes: ["processes"] as const,
   inbox: ["inbox"] as const,
+  notifications: ["notifications"] as const,
   runs: {
     all: ["runs"] as const,
     list: (query: ListQuery) => ["runs", "list", query] as const,

@@ -3719,6 +3719,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return what the caller is told by e-mail, and when
+         * @description Return what the caller is told by e-mail, and when.
+         *
+         *     Role: any.
+         */
+        get: operations["session_notifications_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the given members of what the caller is told
+         * @description Change the given members of what the caller is told. Needs a session.
+         *
+         *     Role: any.
+         */
+        patch: operations["session_notifications_update"];
+        trace?: never;
+    };
     "/api/v1/session/password": {
         parameters: {
             query?: never;
@@ -9860,6 +9888,38 @@ export interface components {
              */
             utilisation: number;
         };
+        /** @description What the caller is told by e-mail, and when. */
+        NotificationSettings: {
+            by_email: boolean;
+            /** @description Of which items of the inbox; of those alone that the caller's roles are called to. */
+            kinds: components["schemas"]["InboxItemKindEnum"][];
+            /** @description Of the times below and of those in messages: Europe/Berlin. */
+            timezone: string;
+            /**
+             * Format: time
+             * @description The time of one message a day. null: at once.
+             */
+            digest_at: string | null;
+            /**
+             * Format: time
+             * @description From then on nothing is sent; given with `quiet_until`.
+             */
+            quiet_from: string | null;
+            /**
+             * Format: time
+             * @description Then what was held back is sent.
+             */
+            quiet_until: string | null;
+            /** @description Where to; administrators change it. */
+            readonly email: string;
+            /** @description Whether this installation has a mail server. */
+            readonly email_works: boolean;
+            /** Format: date-time */
+            readonly last_sent_at: string | null;
+            /** @description Why the mail server did not take the last message; empty: it did. */
+            readonly problem: string;
+            readonly version: number;
+        };
         /** @enum {unknown} */
         NullEnum: null;
         /**
@@ -11163,6 +11223,29 @@ export interface components {
              */
             flows_per_s?: number;
             reason?: string;
+        };
+        /** @description What the caller is told by e-mail, and when. */
+        PatchedNotificationSettingsRequest: {
+            by_email?: boolean;
+            /** @description Of which items of the inbox; of those alone that the caller's roles are called to. */
+            kinds?: components["schemas"]["InboxItemKindEnum"][];
+            /** @description Of the times below and of those in messages: Europe/Berlin. */
+            timezone?: string;
+            /**
+             * Format: time
+             * @description The time of one message a day. null: at once.
+             */
+            digest_at?: string | null;
+            /**
+             * Format: time
+             * @description From then on nothing is sent; given with `quiet_until`.
+             */
+            quiet_from?: string | null;
+            /**
+             * Format: time
+             * @description Then what was held back is sent.
+             */
+            quiet_until?: string | null;
         };
         /** @description A tree of brokers. */
         PatchedOverlayRequest: {
@@ -25569,6 +25652,92 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    session_notifications_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotificationSettings"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    session_notifications_update: {
+        parameters: {
+            query?: never;
+            header: {
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "timezone": "Europe/Berlin",
+                 *       "digest_at": "08:00:00",
+                 *       "quiet_from": "20:00:00",
+                 *       "quiet_until": "07:00:00"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PatchedNotificationSettingsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotificationSettings"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {

@@ -129,6 +129,7 @@ export const to = {
   webhooks: "/webhooks",
   webhook: (id: string) => `/webhooks/${id}`,
   settings: "/settings",
+  notifications: "/settings/notifications",
 };
 
 /** Where a row of the catalog opens: a utility function in its editor, all else in its form. */

@@ -79,7 +79,7 @@ def who_may(method: str, path: str) -> frozenset[Role] | None:
     """The roles that may, each alone; None where nobody needs to sign in."""
     room = path.removeprefix("/api/v1/").split("/")[0]
     if room == "session":
-        return EVERYBODY if path.endswith("/password") else None
+        return EVERYBODY if path.endswith(("/password", "/notifications")) else None
     if room == "users":
         return ADMINS
     if room in ("tokens", "utility-curves") or path.endswith("/utility-kinds/curve"):

@@ -64,7 +64,7 @@ export function TextField({
 }: Common & {
   value: string;
   onChange: (value: string) => void;
-  type?: "text" | "password" | "email" | "datetime-local";
+  type?: "text" | "password" | "email" | "datetime-local" | "time";
   autoComplete?: string;
   placeholder?: string;
   /** Where a dialog starts. */

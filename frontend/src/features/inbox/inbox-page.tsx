@@ -7,6 +7,7 @@ import { DataTable, type Column } from "@/components/ui/data-table";
 import { Icon, type IconName } from "@/components/ui/icons";
 import { PageHead } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { to } from "@/lib/kinds";
 import { countText, fixed } from "@/lib/numbers";
 import { ageText, exactTime } from "@/lib/time";
 
@@ -63,7 +64,14 @@ export default function InboxPage() {
   const inbox = useQuery(inboxQuery);
   return (
     <>
-      <PageHead title="Inbox" />
+      <PageHead
+        title="Inbox"
+        commands={
+          <Link className="link" to={to.notifications}>
+            Notifications by e-mail
+          </Link>
+        }
+      />
       <div className="main">
         <QueryBody query={inbox} what="Inbox" rows={4}>
           {({ count, waiting, results }) => (

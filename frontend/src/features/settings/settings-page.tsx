@@ -2,6 +2,7 @@
 import { useParams } from "react-router";
 
 import { AboutPanel } from "./about-panel";
+import { NotificationsPanel } from "./notifications-panel";
 import { PasswordPanel } from "./password-panel";
 import { PeoplePanel } from "./people-panel";
 import { PoliciesPanel } from "./policies-panel";
@@ -23,6 +24,7 @@ export default function SettingsPage() {
           ...(tokens ? [{ to: "/settings/tokens", label: "API tokens" }] : []),
           ...(people ? [{ to: "/settings/people", label: "People" }] : []),
           { to: "/settings/policies", label: "Policies" },
+          { to: "/settings/notifications", label: "Notifications" },
           { to: "/settings/password", label: "Password" },
           { to: "/settings/about", label: "About" },
         ]}
@@ -31,6 +33,7 @@ export default function SettingsPage() {
         {tab === "tokens" && tokens ? <TokensPanel /> : null}
         {tab === "people" && people ? <PeoplePanel /> : null}
         {tab === "policies" ? <PoliciesPanel /> : null}
+        {tab === "notifications" ? <NotificationsPanel /> : null}
         {tab === "password" ? <PasswordPanel /> : null}
         {tab === "about" ? <AboutPanel /> : null}
         {(tab === "people" && !people) || (tab === "tokens" && !tokens) ? (

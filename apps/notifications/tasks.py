@@ -1,0 +1,19 @@
+"""Define the Celery tasks of notifications."""
+
+from typing import Any
+
+from celery import shared_task
+
+from apps.notifications.services import messages_tidy, notices_send
+
+
+@shared_task(name="notifications.send", ignore_result=True, expires=10)
+def send(**_: Any) -> int:
+    """Send what is due every few seconds."""
+    return notices_send()
+
+
+@shared_task(name="notifications.tidy", ignore_result=True, expires=600)
+def tidy(**_: Any) -> int:
+    """Delete old notices once in a while."""
+    return messages_tidy()
