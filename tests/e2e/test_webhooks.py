@@ -96,7 +96,8 @@ def test_a_secret_is_rotated_without_a_message_that_is_refused(
 def test_a_message_whose_sender_is_killed_comes_again(
     weir: Stack, fleet: Fleet, receiver: Receiver
 ) -> None:
-    made = fleet.everybody.post("/api/v1/webhooks", {"name": NAME, "address": receiver.address})
+    values = {"name": NAME, "address": receiver.address, "types": ["*"]}
+    made = fleet.everybody.post("/api/v1/webhooks", values)
     assert made.status_code == 201, made.text
     webhook, secret = made.json()["id"], made.json()["secret"]
     receiver.held = held = threading.Event()
