@@ -115,11 +115,12 @@ def _database() -> str:
 
 
 @contextmanager
-def worker(public_id: UUID) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of its own that carries the import out."""
+def worker(public_id: UUID, *phase: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of its own that carries the import out; in a phase it waits for a line."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.apps.catalog.import_worker", str(public_id)],
+        [sys.executable, "-m", "tests.apps.catalog.import_worker", str(public_id), *phase],
         cwd=ROOT,
+        stdin=subprocess.PIPE,
         env={**os.environ, "DATABASE_URL": _database()},
     )
     try:
@@ -161,7 +162,7 @@ def test_a_worker_that_is_killed_loses_nothing_and_writes_nothing_twice(
     api: Any, system: System, settings: Any, messages: Callable[[], int], phase: str
 ) -> None:
     public_id = queued(api, system)
-    with worker(public_id) as process:
+    with worker(public_id, phase) as process:
         until(within(public_id, phase))
         os.kill(process.pid, signal.SIGKILL)
         process.wait(PATIENCE_S)
@@ -189,7 +190,7 @@ def test_a_frozen_worker_that_wakes_writes_nothing_beside_the_next(
     api: Any, system: System, settings: Any
 ) -> None:
     public_id = queued(api, system)
-    with worker(public_id) as frozen:
+    with worker(public_id, "write") as frozen:
         until(within(public_id, "write"))
         freeze(frozen.pid)
         settings.WEIR_RUN_SILENCE_S = 0.0
@@ -200,7 +201,8 @@ def test_a_frozen_worker_that_wakes_writes_nothing_beside_the_next(
             until(lambda: row_of(public_id).attempt == 2 and row_of(public_id).phase == "match")
             assert is_as_before(system)
             thaw(frozen.pid)
-            assert frozen.wait(PATIENCE_S) == 0
+            frozen.communicate(b"\n", PATIENCE_S)
+            assert frozen.returncode == 0
     row = row_of(public_id)
     assert (row.state, row.attempt) == (ImportState.SUCCEEDED, 2)
     assert was_done_once(system)
