@@ -11,10 +11,13 @@ from django.db.models import Q
 from django.db.models.functions import Length
 
 from apps.common.models import BaseModel
+from apps.systems.domain.labels import label_problem
 from weir.coordination.wire import KEEP_S
 
 models.CharField.register_lookup(Length)
 
+LONGEST_EXTERNAL_ID = 200
+CONTROL_CHARACTER = "Holds a control character, such as a line break."
 NAME_HELP = "Unique within its kind; letters, digits and . _ - / are safe everywhere."
 
 
@@ -55,8 +58,39 @@ class UnmanagedAccess(models.TextChoices):
     ALLOW = "allow", "Let in"
 
 
-class System(BaseModel):
-    """Store one managed messaging system. Every edit of anything in it advances `model_version`."""
+class Labelled(BaseModel):
+    """Something that other systems know by an id of their own and describe by labels.
+
+    Neither is part of the model: plans and computations do not depend on them.
+    """
+
+    # Null where there is none: the constraint takes any number of them.
+    external_id = models.CharField(  # noqa: DJ001
+        max_length=LONGEST_EXTERNAL_ID,
+        null=True,
+        blank=True,
+        default=None,
+        help_text="Its id in another system, which Weir only keeps.",
+    )
+    labels: "models.JSONField[dict[str, str], dict[str, str]]" = models.JSONField(
+        default=dict, blank=True
+    )
+
+    class Meta:
+        abstract = True
+
+    def clean(self) -> None:
+        """Check what the database does not: that the id is one line of text, and the labels."""
+        super().clean()
+        if _has_control_character(self.external_id or ""):
+            raise ValidationError({"external_id": CONTROL_CHARACTER})
+        problem = label_problem(self.labels)
+        if problem:
+            raise ValidationError({"labels": problem})
+
+
+class System(Labelled):
+    """Store one managed messaging system. Every edit of its model advances `model_version`."""
 
     name = models.CharField(max_length=100, unique=True)
     description = models.TextField(blank=True)
@@ -99,6 +133,7 @@ class System(BaseModel):
             models.CheckConstraint(
                 condition=Q(unmanaged__in=UnmanagedAccess.values), name="system_unmanaged_known"
             ),
+            models.UniqueConstraint(fields=["external_id"], name="system_external_id_once"),
         ]
 
     @property
@@ -115,7 +150,7 @@ class System(BaseModel):
         return self.name
 
 
-class Entity(BaseModel):
+class Entity(Labelled):
     """Store a named object that belongs to one system; only `apps.systems.services` edits it."""
 
     system = models.ForeignKey(System, on_delete=models.CASCADE)
@@ -142,13 +177,20 @@ class Entity(BaseModel):
         """Check the name, which becomes an id in the kernel's problem and takes no control
         characters."""
         super().clean()
-        if any(unicodedata.category(character) == "Cc" for character in self.name):
-            raise ValidationError({"name": "Holds a control character, such as a line break."})
+        if _has_control_character(self.name):
+            raise ValidationError({"name": CONTROL_CHARACTER})
+
+
+def _has_control_character(text: str) -> bool:
+    return any(unicodedata.category(character) == "Cc" for character in text)
 
 
 def entity_constraints(prefix: str) -> list[models.BaseConstraint]:
-    """Return the constraints of every entity: its name is unique in its system."""
+    """Return the constraints of every entity: name and external id are unique in its system."""
     return [
         models.UniqueConstraint(fields=["system", "name"], name=f"{prefix}_name_once_per_system"),
+        models.UniqueConstraint(
+            fields=["system", "external_id"], name=f"{prefix}_external_id_once_per_system"
+        ),
         models.CheckConstraint(condition=~Q(name=""), name=f"{prefix}_name_given"),
     ]

@@ -11,6 +11,9 @@ E = TypeVar("E", bound=Entity)
 HIDDEN = {"id", "public_id", "created_at", "updated_at", "version", "system"}
 
 
+OUTSIDE_MODEL = frozenset({"external_id", "labels"})
+"""Members by which others know an object; no computation depends on them."""
+
 SYSTEM = "system"
 """The kind of object under which the audit record has edits of a system itself."""
 

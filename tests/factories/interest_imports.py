@@ -1,12 +1,12 @@
 """A system with subscribers and topics, and imports of interests into it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from apps.catalog.models import Interest, InterestImport, Subscriber, Topic
-from apps.catalog.services.import_execute import import_execute
+from apps.catalog.services.import_execute import Pulse, import_execute
 from apps.systems.models import System
 from tests.factories import make_system
 
@@ -53,6 +53,21 @@ def start(
     answer = api.generic("POST", address(system, mode, **more), body, content_type=media_type)
     assert answer.status_code == 202, answer.content
     return UUID(answer.json()["id"])
+
+
+def standing_still(phase: str, wait: Callable[[], object]) -> Callable[[Pulse, int], None]:
+    """Return an `advance` for `Pulse` that waits once within the phase; heartbeats go on."""
+    advance, waited = Pulse.advance, False
+
+    def advance_and_wait(pulse: Pulse, count: int) -> None:
+        nonlocal waited
+        advance(pulse, count)
+        if not waited and pulse.phase == phase and 0 < pulse.done < pulse.total:
+            waited = True
+            wait()
+            pulse.check()
+
+    return advance_and_wait
 
 
 def carry_out(

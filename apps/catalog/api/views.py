@@ -52,7 +52,7 @@ class CorrelationKeyViewSet(ImportedViewSet[CorrelationKey]):
     queryset = CorrelationKey.objects.select_related("system")
     serializer_class = CorrelationKeySerializer
     filterset_class = CorrelationKeyFilter
-    search_fields = ["name", "description"]
+    search_fields = ["name", "external_id", "description"]
 
 
 class GroupFilter(EntityFilter):
@@ -118,7 +118,7 @@ class TopicViewSet(ImportedViewSet[Topic]):
     serializer_class = TopicSerializer
     import_prefetch = ("consumer_classes__utility",)
     filterset_class = TopicFilter
-    search_fields = ["name", "description"]
+    search_fields = ["name", "external_id", "description"]
     ordering_fields = [
         "name",
         "pattern",
@@ -148,7 +148,7 @@ class PublisherViewSet(ImportedViewSet[Publisher]):
     queryset = Publisher.objects.select_related("system", "topic", "broker", "correlation_key")
     serializer_class = PublisherSerializer
     filterset_class = PublisherFilter
-    search_fields = ["name", "topic__name"]
+    search_fields = ["name", "external_id", "topic__name"]
     ordering_fields = ["name", "rate_per_s", "topic__name", "updated_at", "created_at"]
     create_missing = ("correlation_key",)
 
@@ -169,7 +169,7 @@ class UtilityFunctionViewSet(ImportedViewSet[UtilityFunction]):
     )
     serializer_class = UtilityFunctionSerializer
     filterset_class = UtilityFunctionFilter
-    search_fields = ["name", "kind"]
+    search_fields = ["name", "external_id", "kind"]
     ordering_fields = ["name", "kind", "updated_at", "created_at"]
 
 
@@ -193,7 +193,7 @@ class ConsumerClassViewSet(ImportedViewSet[ConsumerClass]):
     ).prefetch_related("costs")
     serializer_class = ConsumerClassSerializer
     filterset_class = ConsumerClassFilter
-    search_fields = ["name", "topic__name", "broker__name", "tier"]
+    search_fields = ["name", "external_id", "topic__name", "broker__name", "tier"]
     ordering_fields = [
         "name",
         "topic__name",
@@ -221,7 +221,7 @@ class SloViewSet(ImportedViewSet[Slo]):
     queryset = Slo.objects.select_related("system", "topic")
     serializer_class = SloSerializer
     filterset_class = SloFilter
-    search_fields = ["name", "topic__name"]
+    search_fields = ["name", "external_id", "topic__name"]
     ordering_fields = ["name", "topic__name", "quantity", "target", "updated_at", "created_at"]
 
 
@@ -244,7 +244,7 @@ class SubscriberViewSet(ImportedViewSet[Subscriber]):
     )
     serializer_class = SubscriberSerializer
     filterset_class = SubscriberFilter
-    search_fields = ["name", "description"]
+    search_fields = ["name", "external_id", "description"]
 
 
 class ParameterDescriptionSerializer(serializers.Serializer[dict[str, object]]):

@@ -9,6 +9,7 @@ from django import forms
 from django.db import models
 from django.db.models import Q, QuerySet
 from django_filters import rest_framework
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.filters import OrderingFilter, SearchFilter
 from rest_framework.request import Request
@@ -50,7 +51,7 @@ class Moment(rest_framework.IsoDateTimeFilter):
     UTC."""
 
     def __init__(self, field_name: str, name: str) -> None:
-        first = name == "since"
+        first = name != "until"
         super().__init__(
             field_name=field_name,
             lookup_expr="gte" if first else "lt",
@@ -65,6 +66,20 @@ class Moment(rest_framework.IsoDateTimeFilter):
         except OverflowError as error:
             raise serializers.ValidationError({self.name: "Lies outside the calendar."}) from error
         return super().filter(qs, moment)
+
+
+class _RepeatedField(forms.Field):
+    widget = forms.MultipleHiddenInput
+
+    def clean(self, value: Any) -> list[str]:
+        return [text for text in value or () if text]
+
+
+@extend_schema_field({"type": "array", "items": {"type": "string"}})
+class Repeated(django_filters.Filter):
+    """Accept a parameter as often as it is given."""
+
+    field_class = _RepeatedField
 
 
 def since(field_name: str) -> Moment:

@@ -14,10 +14,11 @@ from rest_framework.response import Response
 from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import Amount, PublicId, choices, command_list
-from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.filters import CreatedFilter, Moment, NameSearch, Ordering, Repeated
 from apps.common.api.forms import ModelForm
 from apps.common.api.preconditions import etag, expected_version, once
-from apps.systems.models import Entity, System
+from apps.systems.domain.labels import KEY_RULE, MOST_LABELS, label_problem, selector
+from apps.systems.models import LONGEST_EXTERNAL_ID, Entity, Labelled, System
 from apps.systems.services import entity_create, entity_delete, entity_update
 
 E = TypeVar("E", bound=Entity)
@@ -106,7 +107,42 @@ class RowSerializer(ModelForm[R], Generic[R]):
         return values
 
 
-class EntitySerializer(ModelForm[E], Generic[E]):
+L = TypeVar("L", bound=Labelled)
+
+
+@extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})
+class LabelsField(serializers.DictField):
+    """Accept texts by key."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        problem = label_problem(data)
+        if problem:
+            raise serializers.ValidationError(problem)
+        return dict(data)
+
+
+class LabelledSerializer(ModelForm[L], Generic[L]):
+    """Serialize what other systems know of an object."""
+
+    external_id = serializers.CharField(
+        max_length=LONGEST_EXTERNAL_ID,
+        allow_null=True,
+        allow_blank=True,
+        required=False,
+        help_text="Its id in another system, unique among objects of the kind in the system; null: "
+        "it has none. Plans do not depend on it.",
+    )
+    labels = LabelsField(
+        required=False,
+        help_text=f"Texts by key, at most {MOST_LABELS}, replaced as a whole; {KEY_RULE}. Plans do "
+        "not depend on them.",
+    )
+
+    def validate_external_id(self, value: str | None) -> str | None:
+        return value or None
+
+
+class EntitySerializer(LabelledSerializer[E], Generic[E]):
     """Serialize id, system, name, version, commands and reason of every entity."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
@@ -132,6 +168,8 @@ class EntitySerializer(ModelForm[E], Generic[E]):
         "system",
         "system_name",
         "name",
+        "external_id",
+        "labels",
         "version",
         "created_at",
         "updated_at",
@@ -172,7 +210,38 @@ class EntitySerializer(ModelForm[E], Generic[E]):
         return []
 
 
-class EntityFilter(CreatedFilter):
+class LabelFilter(Repeated):
+    """Narrow a list to objects that have all these labels."""
+
+    def __init__(self, field_name: str) -> None:
+        super().__init__(
+            field_name=field_name,
+            label="`team=port`, or `team` for any value; given several times, all must hold.",
+        )
+
+    def filter(self, qs: QuerySet[Any], value: list[str]) -> QuerySet[Any]:
+        """Return the rows that have each of the labels."""
+        for text in value:
+            try:
+                key, wanted = selector(text)
+            except ValueError as error:
+                raise serializers.ValidationError({"label": str(error)}) from error
+            if wanted is None:
+                qs = qs.filter(**{f"{self.field_name}__has_key": key})
+            else:
+                qs = qs.filter(**{f"{self.field_name}__contains": {key: wanted}})
+        return qs
+
+
+class LabelledFilter(CreatedFilter):
+    """Narrow a list by what other systems know of its objects, and to what changed since."""
+
+    external_id = filters.CharFilter(field_name="external_id", label="Exactly this external id.")
+    label = LabelFilter(field_name="labels")
+    updated_since = Moment("updated_at", "updated_since")
+
+
+class EntityFilter(LabelledFilter):
     """Narrow a list of entities to one system."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
@@ -195,7 +264,7 @@ class EntityViewSet(viewsets.GenericViewSet[E], Generic[E]):
         NameSearch,
         Ordering,
     ]
-    search_fields = ["name"]
+    search_fields = ["name", "external_id"]
     ordering_fields: list[str] = ["name", "updated_at", "created_at"]
     ordering = ["name"]
     needs = {

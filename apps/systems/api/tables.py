@@ -21,6 +21,7 @@ from apps.common.errors import FieldError
 from apps.common.json_reader import UnreadableJson, read_json
 from apps.systems.api.entities import Reference
 from apps.systems.models import Entity, System
+from apps.systems.selectors import OUTSIDE_MODEL
 from apps.systems.services import Given, rows_refused
 
 TRUE_FALSE = ("true", "false")
@@ -61,6 +62,8 @@ class Column:
         if isinstance(value, bool):
             return TRUE_FALSE[not value]
         if isinstance(value, dict):
+            if value == self.default and self.has_default:
+                return ""
             return json.dumps(value, ensure_ascii=False)
         if isinstance(value, int | float):
             return _number(value)
@@ -104,10 +107,12 @@ def _number(value: float | None) -> str:
 
 
 def columns_of(form: Any, system: System) -> dict[str, Column]:
-    """Return the columns of a kind by name, in the order of the fields of its serializer."""
+    """Return the columns of a kind by name, in the order of its serializer; ids and labels of other
+    systems at the end."""
     model: type[Entity] = form.Meta.model
     columns: dict[str, Column] = {}
-    for name, field in form.fields.items():
+    # What other systems know of it comes last: most tables have nothing there.
+    for name, field in sorted(form.fields.items(), key=lambda pair: pair[0] in OUTSIDE_MODEL):
         if field.read_only or name in ("system", "reason"):
             continue
         if isinstance(field, serializers.ListSerializer):

@@ -12,10 +12,18 @@ from rest_framework.response import Response
 from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import choices, command_list
-from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
-from apps.common.api.forms import Form, ModelForm, changes
+from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.forms import Form, changes
 from apps.common.api.preconditions import etag, expected_version, once
-from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, object_commands, reason_of
+from apps.systems.api.entities import (
+    IDEMPOTENCY_KEY,
+    IF_MATCH,
+    REASON,
+    LabelledFilter,
+    LabelledSerializer,
+    object_commands,
+    reason_of,
+)
 from apps.systems.models import (
     LEAST_RETENTION_S,
     MOST_RETENTION_S,
@@ -33,7 +41,7 @@ from apps.systems.services import (
 SYSTEM_COMMANDS = choices("edit", "delete", "add", "optimize", "set_access", "set_retention")
 
 
-class SystemSerializer(ModelForm[System]):
+class SystemSerializer(LabelledSerializer[System]):
     """Describe a system; `allowed_commands` also says whether the caller may add objects to it and
     optimize it."""
 
@@ -53,6 +61,8 @@ class SystemSerializer(ModelForm[System]):
         fields = [
             "id",
             "name",
+            "external_id",
+            "labels",
             "description",
             "product",
             "product_name",
@@ -109,7 +119,7 @@ class AccessSerializer(Form[dict[str, Any]]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=500, default="")
 
 
-class SystemFilter(CreatedFilter):
+class SystemFilter(LabelledFilter):
     """Filter the list of systems by product."""
 
     class Meta:
@@ -127,7 +137,7 @@ class SystemViewSet(viewsets.GenericViewSet[System]):
     lookup_field = "public_id"
     lookup_url_kwarg = "id"
     lookup_value_converter = "uuid"
-    search_fields = ["name", "description"]
+    search_fields = ["name", "external_id", "description"]
     ordering_fields = ["name", "product", "updated_at", "created_at"]
     ordering = ["name"]
     needs = {

@@ -1,6 +1,6 @@
 """Run every edit of a system with its lock, one new model version, and an audit entry."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -12,6 +12,7 @@ from apps.audit.models import AuditEntry
 from apps.audit.services import entry
 from apps.common.events import publish
 from apps.systems.models import Entity, System
+from apps.systems.selectors import OUTSIDE_MODEL
 
 
 def lock(system: System) -> System:
@@ -52,9 +53,22 @@ def advance(system: System, changed: type[Entity] | None = None) -> int:
         advanced.add(system.pk)
     system.model_version += 1
     system.save(update_fields=["model_version", "updated_at"])
-    only = {} if changed is None or advanced is not None else {"only": changed._meta.model_name}
-    publish("system", id=system.public_id, model_version=system.model_version, **only)
+    announce(system, changed)
     return system.model_version
+
+
+def announce(system: System, changed: type[Entity] | None = None) -> None:
+    """Let browsers read objects again; `changed` as for `advance`."""
+    in_batch = _in_one_edit.get() is not None
+    only = {} if changed is None or in_batch else {"only": changed._meta.model_name}
+    publish("system", id=system.public_id, model_version=system.model_version, **only)
+
+
+def is_outside_model(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> bool:
+    """Return whether only members differ on which no computation depends."""
+    if before is None or after is None:
+        return False
+    return all(before.get(name) == after[name] for name in after if name not in OUTSIDE_MODEL)
 
 
 def difference(
@@ -70,8 +84,12 @@ def difference(
 def entry_of(
     action: str, instance: Entity, system: System, actor: User | None, reason: str, **states: Any
 ) -> AuditEntry:
-    """Return the audit entry of an edit of an object; `states` holds `before`, `after` or both."""
+    """Return the audit entry of an edit of an object; `states` holds `before`, `after` or both.
+
+    It names a version of the model where the edit is one of the model.
+    """
     before, after = difference(states.get("before"), states.get("after"))
+    outside = is_outside_model(before, after)
     return entry(
         actor=actor,
         action=action,
@@ -79,7 +97,7 @@ def entry_of(
         object_id=instance.public_id,
         object_name=instance.name,
         system_id=system.public_id,
-        model_version=system.model_version,
+        model_version=None if outside else system.model_version,
         before=before,
         after=after,
         reason=reason,

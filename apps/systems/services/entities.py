@@ -12,7 +12,7 @@ from apps.audit.services import record_all
 from apps.common.errors import Conflict, PreconditionFailed, check_version
 from apps.systems.models import Entity, System
 from apps.systems.selectors import entity_state, with_references
-from apps.systems.services.edit import advance, entry_of, lock
+from apps.systems.services.edit import advance, announce, entry_of, is_outside_model, lock
 from apps.systems.services.in_force import refuse_delete, refuse_rename
 from apps.systems.services.save import Children, integrity, save
 
@@ -71,7 +71,10 @@ def entity_update(
                 raise _NothingChanged
     except _NothingChanged:
         return with_references(type(instance)._default_manager.all()).get(pk=row.pk)
-    advance(locked)
+    if is_outside_model(before, after):
+        announce(locked, type(fresh))
+    else:
+        advance(locked)
     record_all([entry_of("update", fresh, locked, actor, reason, before=before, after=after)])
     return fresh
 

@@ -12,7 +12,13 @@ from apps.common.errors import Conflict, check_version
 from apps.common.events import publish
 from apps.systems.models import System
 from apps.systems.selectors import SYSTEM, entity_models
-from apps.systems.services.edit import advance, difference, lock
+from apps.systems.services.edit import (
+    advance,
+    announce,
+    difference,
+    is_outside_model,
+    lock,
+)
 from apps.systems.services.in_force import refuse_system_delete, refuse_system_rename
 from apps.systems.services.save import integrity, refusal
 
@@ -69,8 +75,9 @@ def system_update(
     row.version += 1
     with integrity("system", row.name):
         row.save()
-    advance(row)
     before, after = difference(before, {name: getattr(row, name) for name in values})
+    outside = is_outside_model(before, after)
+    announce(row) if outside else advance(row)
     record(
         actor=actor,
         action="update",
@@ -78,7 +85,7 @@ def system_update(
         object_id=row.public_id,
         object_name=row.name,
         system_id=row.public_id,
-        model_version=row.model_version,
+        model_version=None if outside else row.model_version,
         before=before,
         after=after,
         reason=reason,

@@ -1,7 +1,7 @@
 """Create and change many objects of one kind by name, as one edit and in a handful of
 statements."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -13,8 +13,8 @@ from apps.audit.services import record_all
 from apps.common.errors import ApplicationError, Conflict, FieldError
 from apps.common.formatting import counted
 from apps.systems.models import Entity, System
-from apps.systems.selectors import entity_state, with_children, with_references
-from apps.systems.services.edit import advance, difference, entry_of, lock, one_edit
+from apps.systems.selectors import OUTSIDE_MODEL, entity_state, with_children, with_references
+from apps.systems.services.edit import advance, announce, difference, entry_of, lock, one_edit
 from apps.systems.services.save import Children, blame, child_rows, clean, integrity, refusal
 
 E = TypeVar("E", bound=Entity)
@@ -91,10 +91,17 @@ class _Pending(Generic[E]):
     instance: E
     children: Children
     before: dict[str, Any] | None = None
+    columns: Collection[str] = ()
+    """The columns of a stored object that differ."""
 
     @property
     def new(self) -> bool:
         return self.before is None
+
+    @property
+    def of_model(self) -> bool:
+        """Return whether it changes anything on which computations depend."""
+        return self.new or bool(self.children) or not set(self.columns) <= OUTSIDE_MODEL
 
 
 @dataclass(slots=True)
@@ -213,7 +220,8 @@ def _upsert(
     if pending:
         _create_missing(also)
         _write_or_name(pending)
-        advance(system)
+        changes_model = any(draft.of_model for draft in pending)
+        advance(system) if changes_model else announce(system)
     written = _record(model, system, actor, pending, also, reason)
     return Upserted(
         created=created,
@@ -257,7 +265,9 @@ def _draft(
         for name, value in values.items():
             setattr(stored, name, value)
         stored.version += 1
-        draft = _Pending(given=given, instance=stored, children=children, before=before)
+        draft = _Pending(
+            given=given, instance=stored, children=children, before=before, columns=values.keys()
+        )
     try:
         clean(draft.instance)
         for name, rows in children.items():

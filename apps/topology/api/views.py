@@ -166,7 +166,7 @@ class BrokerViewSet(ImportedViewSet[Broker]):
     queryset = Broker.objects.select_related("system").prefetch_related("capacities")
     serializer_class = BrokerSerializer
     filterset_class = BrokerFilter
-    search_fields = ["name", "region"]
+    search_fields = ["name", "external_id", "region"]
     ordering_fields = ["name", "region", "updated_at", "created_at"]
 
 
@@ -176,7 +176,7 @@ class LinkViewSet(ImportedViewSet[Link]):
     queryset = Link.objects.select_related("system", "source", "target")
     serializer_class = LinkSerializer
     filterset_class = LinkFilter
-    search_fields = ["name", "source__name", "target__name"]
+    search_fields = ["name", "external_id", "source__name", "target__name"]
     ordering_fields = ["name", "capacity", "latency_s", "updated_at", "created_at"]
 
 
@@ -206,7 +206,7 @@ class OverlayViewSet(EntityViewSet[Overlay]):
     queryset = Overlay.objects.select_related("system").prefetch_related("edges__a", "edges__b")
     serializer_class = OverlaySerializer
     filterset_class = OverlayFilter
-    search_fields = ["name", "note"]
+    search_fields = ["name", "external_id", "note"]
     ordering_fields = ["name", "purpose", "updated_at", "created_at"]
 
     def check_new(self, system: System, values: dict[str, Any]) -> None:

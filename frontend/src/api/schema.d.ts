@@ -5911,6 +5911,12 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -6004,6 +6010,12 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             region?: string;
@@ -6811,6 +6823,12 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -6859,6 +6877,12 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             /** Format: uuid */
@@ -7038,6 +7062,12 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -7055,6 +7085,12 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             description?: string;
@@ -8413,6 +8449,12 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -8436,6 +8478,12 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             number: number;
@@ -8867,6 +8915,12 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -8896,6 +8950,12 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             /** Format: uuid */
@@ -10094,6 +10154,12 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -10131,6 +10197,12 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             purpose?: components["schemas"]["PurposeEnum"];
@@ -11039,6 +11111,12 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             region?: string;
@@ -11122,6 +11200,12 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             /** Format: uuid */
@@ -11145,6 +11229,12 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             description?: string;
@@ -11158,6 +11248,12 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             number?: number;
@@ -11171,6 +11267,12 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             /** Format: uuid */
@@ -11256,6 +11358,12 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             purpose?: components["schemas"]["PurposeEnum"];
@@ -11338,6 +11446,12 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             /** Format: uuid */
@@ -11392,6 +11506,12 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             /** Format: uuid */
@@ -11418,6 +11538,12 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             number?: number;
@@ -11439,6 +11565,12 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             description?: string;
@@ -11452,6 +11584,12 @@ export interface components {
          */
         PatchedSystemRequest: {
             name?: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             description?: string;
             product?: components["schemas"]["ProductEnum"];
             resources?: string[];
@@ -11466,6 +11604,12 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             description?: string;
@@ -11566,6 +11710,12 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             kind?: components["schemas"]["UtilityFunctionKindEnum"];
@@ -12809,6 +12959,12 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -12838,6 +12994,12 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             /** Format: uuid */
@@ -13719,6 +13881,12 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -13750,6 +13918,12 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             /** Format: uuid */
@@ -13806,6 +13980,12 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -13829,6 +14009,12 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             number: number;
@@ -14041,6 +14227,12 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -14062,6 +14254,12 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             description?: string;
@@ -14175,6 +14373,12 @@ export interface components {
             /** Format: uuid */
             readonly id: string;
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             description?: string;
             product?: components["schemas"]["ProductEnum"];
             readonly product_name: string;
@@ -14240,6 +14444,12 @@ export interface components {
          */
         SystemRequest: {
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             description?: string;
             product?: components["schemas"]["ProductEnum"];
             resources?: string[];
@@ -14354,6 +14564,12 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -14453,6 +14669,12 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             description?: string;
@@ -14899,6 +15121,12 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -14929,6 +15157,12 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
+            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Why; kept in the history. */
             reason?: string;
             kind: components["schemas"]["UtilityFunctionKindEnum"];
@@ -16457,19 +16691,24 @@ export interface operations {
             query?: {
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `region`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 region?: string;
-                /** @description Words; each must appear in one of `name`, `region`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `region`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -16802,11 +17041,14 @@ export interface operations {
     brokers_export_retrieve: {
         parameters: {
             query: {
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `region`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 region?: string;
-                /** @description Words; each must appear in one of `name`, `region`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `region`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -16814,6 +17056,8 @@ export interface operations {
                 system: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -17789,12 +18033,15 @@ export interface operations {
                 broker?: string;
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `topic__name`, `broker__name`, `tier`, `population_max`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words; each must appear in one of `name`, `topic.name`, `broker.name`, `tier`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `topic.name`, `broker.name`, `tier`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -17803,6 +18050,8 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
                 utility?: string;
             };
             header?: never;
@@ -18163,10 +18412,13 @@ export interface operations {
         parameters: {
             query: {
                 broker?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `topic__name`, `broker__name`, `tier`, `population_max`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
-                /** @description Words; each must appear in one of `name`, `topic.name`, `broker.name`, `tier`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `topic.name`, `broker.name`, `tier`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -18176,6 +18428,8 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
                 utility?: string;
             };
             header?: never;
@@ -18519,18 +18773,23 @@ export interface operations {
             query?: {
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words; each must appear in one of `name`, `description`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `description`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -18827,10 +19086,13 @@ export interface operations {
     correlation_keys_export_retrieve: {
         parameters: {
             query: {
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
-                /** @description Words; each must appear in one of `name`, `description`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `description`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -18838,6 +19100,8 @@ export interface operations {
                 system: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -19776,18 +20040,23 @@ export interface operations {
             query?: {
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words; each must appear in one of `name`. */
+                /** @description Words; each must appear in one of `name`, `external_id`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -20084,10 +20353,13 @@ export interface operations {
     groups_export_retrieve: {
         parameters: {
             query: {
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
-                /** @description Words; each must appear in one of `name`. */
+                /** @description Words; each must appear in one of `name`, `external_id`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -20095,6 +20367,8 @@ export interface operations {
                 system: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -20508,12 +20782,15 @@ export interface operations {
             query?: {
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `capacity`, `latency_s`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words; each must appear in one of `name`, `source.name`, `target.name`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `source.name`, `target.name`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -20522,6 +20799,8 @@ export interface operations {
                 target?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -20841,10 +21120,13 @@ export interface operations {
     links_export_retrieve: {
         parameters: {
             query: {
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `capacity`, `latency_s`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
-                /** @description Words; each must appear in one of `name`, `source.name`, `target.name`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `source.name`, `target.name`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -20854,6 +21136,8 @@ export interface operations {
                 target?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -22184,20 +22468,25 @@ export interface operations {
             query?: {
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
                 in_force?: boolean;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `purpose`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 purpose?: components["schemas"]["PurposeEnum"];
-                /** @description Words; each must appear in one of `name`, `note`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `note`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -23993,12 +24282,15 @@ export interface operations {
                 correlation_key?: string;
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `rate_per_s`, `topic__name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words; each must appear in one of `name`, `topic.name`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `topic.name`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -24006,6 +24298,8 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -24331,10 +24625,13 @@ export interface operations {
             query: {
                 broker?: string;
                 correlation_key?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `rate_per_s`, `topic__name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
-                /** @description Words; each must appear in one of `name`, `topic.name`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `topic.name`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -24343,6 +24640,8 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -25800,13 +26099,16 @@ export interface operations {
             query?: {
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `topic__name`, `quantity`, `target`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 quantity?: components["schemas"]["QuantityEnum"];
-                /** @description Words; each must appear in one of `name`, `topic.name`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `topic.name`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -25814,6 +26116,8 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -26134,11 +26438,14 @@ export interface operations {
     slos_export_retrieve: {
         parameters: {
             query: {
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `topic__name`, `quantity`, `target`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 quantity?: components["schemas"]["QuantityEnum"];
-                /** @description Words; each must appear in one of `name`, `topic.name`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `topic.name`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -26147,6 +26454,8 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -26256,20 +26565,25 @@ export interface operations {
             query?: {
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
                 group?: string;
+                label?: string[];
                 name?: string;
                 /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 pinned?: boolean;
-                /** @description Words; each must appear in one of `name`. */
+                /** @description Words; each must appear in one of `name`, `external_id`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -26584,12 +26898,15 @@ export interface operations {
     streams_export_retrieve: {
         parameters: {
             query: {
+                /** @description Exactly this external id. */
+                external_id?: string;
                 group?: string;
+                label?: string[];
                 name?: string;
                 /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 pinned?: boolean;
-                /** @description Words; each must appear in one of `name`. */
+                /** @description Words; each must appear in one of `name`, `external_id`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -26597,6 +26914,8 @@ export interface operations {
                 system: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -27213,12 +27532,15 @@ export interface operations {
                 broker?: string;
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words; each must appear in one of `name`, `description`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `description`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -27226,6 +27548,8 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -27557,10 +27881,13 @@ export interface operations {
         parameters: {
             query: {
                 broker?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
-                /** @description Words; each must appear in one of `name`, `description`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `description`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -27569,6 +27896,8 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -27679,18 +28008,23 @@ export interface operations {
             query?: {
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `product`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 product?: components["schemas"]["ProductEnum"];
-                /** @description Words; each must appear in one of `name`, `description`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `description`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -28628,6 +28962,9 @@ export interface operations {
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 delivery?: components["schemas"]["DeliveryEnum"];
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `pattern`, `delivery`, `rate_min_per_s`, `rate_max_per_s`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
@@ -28635,7 +28972,7 @@ export interface operations {
                 page_size?: number;
                 pattern?: components["schemas"]["PatternEnum"];
                 pinned?: boolean;
-                /** @description Words; each must appear in one of `name`, `description`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `description`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -28644,6 +28981,8 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -29297,12 +29636,15 @@ export interface operations {
         parameters: {
             query: {
                 delivery?: components["schemas"]["DeliveryEnum"];
+                /** @description Exactly this external id. */
+                external_id?: string;
+                label?: string[];
                 name?: string;
                 /** @description `name`, `pattern`, `delivery`, `rate_min_per_s`, `rate_max_per_s`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 pattern?: components["schemas"]["PatternEnum"];
                 pinned?: boolean;
-                /** @description Words; each must appear in one of `name`, `description`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `description`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -29312,6 +29654,8 @@ export interface operations {
                 system: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -29752,19 +30096,24 @@ export interface operations {
             query?: {
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
+                /** @description Exactly this external id. */
+                external_id?: string;
                 kind?: components["schemas"]["UtilityFunctionKindEnum"];
+                label?: string[];
                 name?: string;
                 /** @description `name`, `kind`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words; each must appear in one of `name`, `kind`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `kind`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -30082,11 +30431,14 @@ export interface operations {
     utility_functions_export_retrieve: {
         parameters: {
             query: {
+                /** @description Exactly this external id. */
+                external_id?: string;
                 kind?: components["schemas"]["UtilityFunctionKindEnum"];
+                label?: string[];
                 name?: string;
                 /** @description `name`, `kind`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
-                /** @description Words; each must appear in one of `name`, `kind`. */
+                /** @description Words; each must appear in one of `name`, `external_id`, `kind`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
@@ -30094,6 +30446,8 @@ export interface operations {
                 system: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description At this time or later. */
+                updated_since?: string;
             };
             header?: never;
             path?: never;

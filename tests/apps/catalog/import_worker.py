@@ -14,21 +14,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.test")
 django.setup()
 
 from apps.catalog.services import import_execute, import_tables  # noqa: E402
+from tests.factories.interest_imports import standing_still  # noqa: E402
 
 import_tables.LINES_AT_ONCE = 20
 import_tables.INTERESTS_AT_ONCE = 20
 import_execute.HEARTBEAT_EVERY_S = 0.05
-advance = import_execute.Pulse.advance
-
-
-def advance_and_stand_still(pulse: import_execute.Pulse, count: int) -> None:
-    """Count, then wait where the phase is begun and not over; heartbeats go on."""
-    advance(pulse, count)
-    if pulse.phase == sys.argv[2] and 0 < pulse.done < pulse.total:
-        import_execute.Pulse.advance = advance  # type: ignore[method-assign]
-        sys.stdin.readline()
-
-
 if len(sys.argv) > 2:
-    import_execute.Pulse.advance = advance_and_stand_still  # type: ignore[method-assign]
+    still = standing_still(sys.argv[2], sys.stdin.readline)
+    import_execute.Pulse.advance = still  # type: ignore[method-assign]
 import_execute.import_execute(public_id=UUID(sys.argv[1]))

@@ -38,6 +38,7 @@ from tests.factories.interest_imports import (
     make_catalog,
     pairs_of,
     row_of,
+    standing_still,
     start,
     table,
 )
@@ -139,6 +140,22 @@ def within(public_id: UUID, phase: str) -> Callable[[], bool]:
         return row.phase == phase and 0 < row.done < row.total
 
     return reached
+
+
+@pytest.fixture
+def stand_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[[str], threading.Event]]:
+    """Let imports of this process wait within a phase until an event is set."""
+    go_on = threading.Event()
+
+    def within_phase(phase: str) -> threading.Event:
+        monkeypatch.setattr(import_execute, "HEARTBEAT_EVERY_S", 0.05)
+        monkeypatch.setattr(import_execute.Pulse, "advance", standing_still(phase, go_on.wait))
+        return go_on
+
+    yield within_phase
+    go_on.set()
 
 
 @contextmanager
@@ -296,10 +313,13 @@ def test_a_queued_import_is_cancelled_at_once(api: Any, admin: Any, system: Syst
 
 
 def test_a_cancel_between_two_pieces_takes_everything_back(
-    api: Any, system: System, monkeypatch: pytest.MonkeyPatch
+    api: Any,
+    system: System,
+    monkeypatch: pytest.MonkeyPatch,
+    stand_still: Callable[[str], threading.Event],
 ) -> None:
     monkeypatch.setattr(import_tables, "INTERESTS_AT_ONCE", 5)
-    monkeypatch.setattr(import_execute, "HEARTBEAT_EVERY_S", 0.05)
+    go_on = stand_still("write")
     public_id = queued(api, system)
     where = f"/api/v1/interest-imports/{public_id}"
     with in_a_thread(lambda: import_execute.import_execute(public_id=public_id)):
@@ -309,6 +329,7 @@ def test_a_cancel_between_two_pieces_takes_everything_back(
         asked = api.post(f"{where}/cancel").json()
         assert asked["cancel_requested"] is True
         assert asked["allowed_commands"] == []
+        go_on.set()
     assert api.get(where).json()["state"] == "cancelled"
     assert is_as_before(system)
     assert InterestImportPiece.objects.count() == 0
@@ -333,28 +354,37 @@ def test_a_cancel_reaches_an_import_that_waits_for_the_system(
 
 
 def test_edits_wait_for_the_writing_not_for_the_reading(
-    api: Any, system: System, monkeypatch: pytest.MonkeyPatch
+    api: Any,
+    system: System,
+    monkeypatch: pytest.MonkeyPatch,
+    stand_still: Callable[[str], threading.Event],
 ) -> None:
     monkeypatch.setattr(import_tables, "LINES_AT_ONCE", 5)
-    monkeypatch.setattr(import_execute, "HEARTBEAT_EVERY_S", 0.05)
+    go_on = stand_still("read")
     public_id = queued(api, system)
     with in_a_thread(lambda: import_execute.import_execute(public_id=public_id)):
         until(within(public_id, "read"))
         body = {"system": str(system.public_id), "name": "early", "rate_max_per_s": 1}
         assert api.post("/api/v1/topics", body, format="json").status_code == 201
         assert row_of(public_id).phase == "read"
+        go_on.set()
     assert row_of(public_id).state == ImportState.SUCCEEDED
 
 
 def test_a_system_that_is_deleted_takes_its_imports_along(
-    api: Any, admin: Any, system: System, monkeypatch: pytest.MonkeyPatch
+    api: Any,
+    admin: Any,
+    system: System,
+    monkeypatch: pytest.MonkeyPatch,
+    stand_still: Callable[[str], threading.Event],
 ) -> None:
     monkeypatch.setattr(import_tables, "LINES_AT_ONCE", 5)
-    monkeypatch.setattr(import_execute, "HEARTBEAT_EVERY_S", 0.05)
+    go_on = stand_still("read")
     public_id = queued(api, system)
     with in_a_thread(lambda: import_execute.import_execute(public_id=public_id)):
         until(within(public_id, "read"))
         system_delete(system=system, actor=admin, expected_version=system.version)
+        go_on.set()
     assert not InterestImport.objects.exists()
     assert not InterestImportPiece.objects.exists()
 

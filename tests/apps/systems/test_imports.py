@@ -101,6 +101,8 @@ def test_creates_what_is_new_changes_what_differs_and_leaves_the_rest(
                 "correlation_key": None,
                 "rate_per_s": 1.0,
                 "pinned": False,
+                "external_id": None,
+                "labels": {},
             },
         },
     ]
@@ -458,7 +460,7 @@ def test_an_export_into_an_empty_system_makes_the_same_objects(api: Any, world: 
     assert counts(send(api, other, table)) == (2, 0, 0)
     assert export(api, other, "publishers") == table
     filtered = export(api, world, "publishers", broker=world.reference("broker"))
-    assert filtered.splitlines()[1:] == ["p1,world-topic,world-b1,,4.5,false"]
+    assert filtered.splitlines()[1:] == ["p1,world-topic,world-b1,,4.5,false,,"]
 
 
 def test_an_export_names_its_system(api: Any, world: World) -> None:

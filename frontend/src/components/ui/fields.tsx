@@ -261,8 +261,14 @@ export function PickManyField({
 export function WordsField({
   value,
   onChange,
+  holdCommas = false,
   ...common
-}: Common & { value: string[]; onChange: (value: string[]) => void }) {
+}: Common & {
+  value: string[];
+  onChange: (value: string[]) => void;
+  /** Whether a comma is part of a word instead of its end. */
+  holdCommas?: boolean;
+}) {
   return (
     <Field {...common}>
       {(ids) => (
@@ -270,6 +276,7 @@ export function WordsField({
           {...ids}
           value={value}
           onChange={onChange}
+          splitChars={holdCommas ? [] : [","]}
           disabled={common.disabled}
           error={common.error ? true : undefined}
         />

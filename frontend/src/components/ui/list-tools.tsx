@@ -82,6 +82,24 @@ export const pageAsked = (address: ListAddress) => ({
   page_size: 50,
 });
 
+/** Text that counts once typing has stopped for a moment: what is shown, and what typing does. */
+function useTyped(value: string, onTyped: (text: string) => void) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const latest = useRef(onTyped);
+  useEffect(() => {
+    latest.current = onTyped;
+  });
+  useEffect(() => {
+    if (typed === null) return;
+    const timer = setTimeout(() => {
+      latest.current(typed.trim());
+      setTyped(null);
+    }, 250);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  return { shown: typed ?? value, type: setTyped };
+}
+
 /** The search field of a list; "/" jumps to it, typing waits a moment before it asks the server. */
 export function SearchField({
   value,
@@ -95,21 +113,9 @@ export function SearchField({
   /** Of several on a page only one can have it. */
   hasKey?: boolean;
 }) {
-  const [typed, setTyped] = useState<string | null>(null);
+  const { shown, type } = useTyped(value, onSearch);
   const input = useRef<HTMLInputElement>(null);
-  const latest = useRef(onSearch);
-  useEffect(() => {
-    latest.current = onSearch;
-  });
   useKeys({ "/": () => input.current?.focus() }, hasKey);
-  useEffect(() => {
-    if (typed === null) return;
-    const timer = setTimeout(() => {
-      latest.current(typed.trim());
-      setTyped(null);
-    }, 250);
-    return () => clearTimeout(timer);
-  }, [typed]);
   return (
     <div className="inp grow">
       <Icon name="search" small />
@@ -118,8 +124,8 @@ export function SearchField({
         type="search"
         aria-label={label}
         placeholder={label}
-        value={typed ?? value}
-        onChange={(event) => setTyped(event.target.value)}
+        value={shown}
+        onChange={(event) => type(event.target.value)}
         onKeyDown={(event) => {
           if (event.key === "Escape") event.currentTarget.blur();
         }}
@@ -157,6 +163,33 @@ export function FilterSelect({
   );
 }
 
+/** A filter that is typed. */
+export function FilterText({
+  label,
+  placeholder = label,
+  value,
+  onChange,
+}: {
+  label: string;
+  placeholder?: string;
+  value: string;
+  onChange: (value: string) => void;
+}) {
+  const { shown, type } = useTyped(value, onChange);
+  return (
+    <div className="inp">
+      <input
+        type="text"
+        aria-label={label}
+        placeholder={placeholder}
+        size={Math.max(12, placeholder.length)}
+        value={shown}
+        onChange={(event) => type(event.target.value)}
+      />
+    </div>
+  );
+}
+
 /** Names in the address of whom and when a list is about; the same on every list. */
 export const WHO_AND_WHEN = ["person", "since", "until"] as const;
 
@@ -176,31 +209,13 @@ export function whoAndWhen({ person, since, until }: Record<string, string>) {
 /** Filters by person and by day; the address keeps them. */
 export function WhoAndWhen({ address, who = "Person" }: { address: ListAddress; who?: string }) {
   const { person = "", since = "", until = "" } = address.filters;
-  const [typed, setTyped] = useState<string | null>(null);
-  const latest = useRef(address);
-  useEffect(() => {
-    latest.current = address;
-  });
-  useEffect(() => {
-    if (typed === null) return;
-    const timer = setTimeout(() => {
-      latest.current.setFilter("person", typed.trim());
-      setTyped(null);
-    }, 250);
-    return () => clearTimeout(timer);
-  }, [typed]);
   return (
     <>
-      <div className="inp">
-        <input
-          type="text"
-          aria-label={who}
-          placeholder={who}
-          size={12}
-          value={typed ?? person}
-          onChange={(event) => setTyped(event.target.value)}
-        />
-      </div>
+      <FilterText
+        label={who}
+        value={person}
+        onChange={(text) => address.setFilter("person", text)}
+      />
       <label className="inp day">
         From
         <input

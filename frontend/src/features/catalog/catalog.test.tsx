@@ -91,6 +91,18 @@ describe("the list of a kind", () => {
     );
   });
 
+  it("asks for the objects with a label", async () => {
+    const asked = serve({ ...base, "GET /api/v1/topics": ok(page([T])) });
+    const { user } = renderPage(<KindPage />, LIST, at("topics"));
+    await user.type(await screen.findByRole("textbox", { name: "Label" }), "team=port");
+    const labels = () => asked.filter(({ path }) => path === "/api/v1/topics").at(-1)?.query;
+    await waitFor(() => expect(labels()?.get("label")).toBe("team=port"));
+    expect(screen.getByRole("link", { name: "Export CSV" })).toHaveAttribute(
+      "href",
+      expect.stringContaining("label=team%3Dport"),
+    );
+  });
+
   it("draws no New button for those who may not add", async () => {
     serve({
       ...base,
@@ -174,6 +186,24 @@ describe("an object", () => {
     expect(sent?.headers.get("If-Match")).toBe('"3"');
     expect(sent?.body).toEqual({ rate_max_per_s: 500 });
     expect(await screen.findByText("Saved topic trades.eu")).toBeInTheDocument();
+  });
+
+  it("gets labels, and says at the field what is none", async () => {
+    const asked = serve({ ...base, [`GET ${path}`]: ok(T), [`PATCH ${path}`]: ok(T) });
+    const { user } = renderPage(<ObjectPage />, `${LIST}/:id`, address);
+    const field = await screen.findByLabelText(/^Labels/);
+    await user.type(field, "team{Enter}");
+    await user.click(screen.getByRole("button", { name: "Save" }));
+    expect(await screen.findByText(/"team" has no "="/)).toBeInTheDocument();
+    expect(asked.some((one: Asked) => one.method === "PATCH")).toBe(false);
+    await user.type(screen.getByLabelText(/^Labels/), "{Backspace}team = port, north{Enter}");
+    await user.type(screen.getByLabelText(/^External id/), "srv/7");
+    await user.click(screen.getByRole("button", { name: "Save" }));
+    await waitFor(() => expect(asked.some((one: Asked) => one.method === "PATCH")).toBe(true));
+    expect(asked.find((one: Asked) => one.method === "PATCH")?.body).toEqual({
+      external_id: "srv/7",
+      labels: { team: "port, north" },
+    });
   });
 
   it("says that someone else changed it, and keeps one's own entries", async () => {

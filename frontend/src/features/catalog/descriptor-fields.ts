@@ -1,6 +1,8 @@
 /** Fields and words that several kinds share. */
 import type { FieldSpec } from "./spec";
 
+import { EXTERNAL_ID_HINT, LABELS_HINT } from "@/lib/labels";
+
 export const options = (labels: Readonly<Record<string, string>>) =>
   Object.entries(labels).map(([value, label]) => ({ value, label }));
 
@@ -18,6 +20,18 @@ export const description: FieldSpec = {
   required: false,
   wide: true,
 };
+
+/** What other systems know every object by. */
+export const known: readonly FieldSpec[] = [
+  {
+    kind: "text",
+    name: "external_id",
+    label: "External id",
+    hint: EXTERNAL_ID_HINT,
+    required: false,
+  },
+  { kind: "labels", name: "labels", label: "Labels", hint: LABELS_HINT, required: false },
+];
 
 export const topic: FieldSpec = {
   kind: "ref",

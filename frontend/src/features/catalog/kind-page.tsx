@@ -12,7 +12,7 @@ import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import { Icon } from "@/components/ui/icons";
 import { ListPanel } from "@/components/ui/list-panel";
-import { FilterSelect, useListAddress } from "@/components/ui/list-tools";
+import { FilterSelect, FilterText, useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
 import { Empty } from "@/components/ui/panel";
 import { useCurrentSystemIs } from "@/lib/current-system";
@@ -43,7 +43,7 @@ function KindList({ system, kind }: { system: string; kind: CatalogKind }) {
   const references = descriptor.fields
     .filter((field) => field.kind === "ref")
     .map((field) => field.name);
-  const names = [...filters.map((filter) => filter.name), ...references];
+  const names = [...filters.map((filter) => filter.name), ...references, "label"];
   const address = useListAddress(names, descriptor.ordering ?? "name");
   const owner = useSystem(system);
   const chosen = { search: address.search, ordering: address.ordering, ...address.filters };
@@ -108,15 +108,25 @@ function KindList({ system, kind }: { system: string; kind: CatalogKind }) {
           query={list}
           address={address}
           search={`Find ${title.toLowerCase()}`}
-          tools={filters.map((filter) => (
-            <FilterSelect
-              key={filter.name}
-              label={filter.label}
-              options={filter.options}
-              value={address.filters[filter.name] ?? ""}
-              onChange={(value) => address.setFilter(filter.name, value)}
-            />
-          ))}
+          tools={
+            <>
+              {filters.map((filter) => (
+                <FilterSelect
+                  key={filter.name}
+                  label={filter.label}
+                  options={filter.options}
+                  value={address.filters[filter.name] ?? ""}
+                  onChange={(value) => address.setFilter(filter.name, value)}
+                />
+              ))}
+              <FilterText
+                label="Label"
+                placeholder="label, or key=value"
+                value={address.filters.label ?? ""}
+                onChange={(value) => address.setFilter("label", value)}
+              />
+            </>
+          }
           columns={descriptor.columns}
           empty={`${words.about} There is none yet.`}
           command={

@@ -12,6 +12,7 @@ import {
   NumberField,
   TextArea,
   TextField,
+  WordsField,
   type Option,
 } from "@/components/ui/fields";
 import { messageFor, unclaimed, type FieldProblem } from "@/lib/problem";
@@ -110,6 +111,8 @@ function OneField({
           disabled={disabled}
         />
       );
+    case "labels":
+      return <WordsField {...common} value={value as string[]} onChange={onChange} holdCommas />;
     case "utility":
       return (
         <UtilityInput

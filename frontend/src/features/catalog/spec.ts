@@ -4,6 +4,7 @@ import type { ComponentType } from "react";
 import type { CatalogKind, CatalogObject } from "@/api/catalog";
 import type { Column } from "@/components/ui/data-table";
 import type { Option } from "@/components/ui/fields";
+import { labelWords, readLabels } from "@/lib/labels";
 import { readNumber, type ParameterDraft } from "@/lib/parameters";
 import type { FieldProblem } from "@/lib/problem";
 
@@ -23,6 +24,7 @@ export type FieldSpec =
   | (Base & { kind: "resources"; valueName: string; unit: string })
   | (Base & { kind: "rows"; columns: readonly RowColumn[]; add: string })
   | (Base & { kind: "refs"; inner: string; innerName: string; to: CatalogKind })
+  | (Base & { kind: "labels" })
   | (Base & { kind: "utility" });
 
 export type Row = Record<string, string>;
@@ -68,6 +70,8 @@ function draftOf(field: FieldSpec, object: LooseRow | null): DraftValue {
       );
     case "refs":
       return list(value).map((row) => text(row[field.inner]));
+    case "labels":
+      return labelWords(value);
     case "utility":
       return { kind: text(object?.kind), parameters: {} };
     default:
@@ -158,6 +162,11 @@ function bodyOf(field: FieldSpec, value: DraftValue | undefined, errors: FieldPr
       );
     case "refs":
       return (value as string[]).map((id) => ({ [field.inner]: id }));
+    case "labels": {
+      const { labels, problem } = readLabels(value as string[]);
+      if (problem !== null) errors.push({ field: field.name, message: problem });
+      return labels;
+    }
     case "text":
       if (text(value).trim() === "" && required) {
         errors.push({ field: field.name, message: `Give a ${field.label.toLowerCase()}.` });

@@ -45,7 +45,8 @@ it("says at each stage what is missing, and leads there", async () => {
 });
 
 it("offers products without a driver as model only", () => {
-  const draft = { name: "", description: "", product: "kafka", resources: [], reason: "" };
+  const texts = { name: "", description: "", external_id: "", reason: "" };
+  const draft = { ...texts, product: "kafka", resources: [], labels: [] };
   renderPage(
     <SystemForm draft={draft} onDraft={() => undefined} errors={[]} onSubmit={() => undefined} />,
     "/",

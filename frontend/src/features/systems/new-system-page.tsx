@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 
-import { SystemForm, type SystemDraft } from "./system-form";
+import { SYSTEM_FIELDS, systemBody, SystemForm, type SystemDraft } from "./system-form";
 
 import { keys } from "@/api/query-keys";
 import { systemCreate } from "@/api/systems";
@@ -15,8 +15,6 @@ import { tell } from "@/components/ui/toast";
 import { to } from "@/lib/kinds";
 import { useSubmission } from "@/lib/submission";
 
-const FIELDS = ["name", "description", "product", "resources", "reason"];
-
 export default function NewSystemPage() {
   const navigate = useNavigate();
   const queries = useQueryClient();
@@ -25,15 +23,20 @@ export default function NewSystemPage() {
     description: "",
     product: "simulated",
     resources: ["cpu"],
+    external_id: "",
+    labels: [],
     reason: "",
   });
-  const { errors, busy, send, others } = useSubmission(FIELDS);
+  const { errors, setErrors, busy, send, others } = useSubmission(SYSTEM_FIELDS);
   const [key, setKey] = useState(() => crypto.randomUUID());
 
-  const save = () =>
-    send(
+  const save = () => {
+    const { body, errors: wrong } = systemBody(draft);
+    setErrors(wrong);
+    if (wrong.length > 0) return;
+    return send(
       async () => {
-        const made = await systemCreate(draft, key);
+        const made = await systemCreate(body, key);
         await queries.invalidateQueries({ queryKey: keys.systems.all });
         await queries.invalidateQueries({ queryKey: keys.overview });
         tell(`Created system ${made.name}`);
@@ -45,6 +48,7 @@ export default function NewSystemPage() {
         return false;
       },
     );
+  };
   return (
     <>
       <PageHead

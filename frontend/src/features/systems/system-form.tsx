@@ -1,5 +1,6 @@
 /** The fields of a system. */
 import { ChoiceField, TextArea, TextField, WordsField } from "@/components/ui/fields";
+import { EXTERNAL_ID_HINT, LABELS_HINT, readLabels } from "@/lib/labels";
 import { messageFor, type FieldProblem } from "@/lib/problem";
 
 export type SystemDraft = {
@@ -7,8 +8,27 @@ export type SystemDraft = {
   description: string;
   product: string;
   resources: string[];
+  external_id: string;
+  labels: string[];
   reason: string;
 };
+
+/** Names of the members that have a field here. */
+export const SYSTEM_FIELDS = [
+  ...["name", "description", "product", "resources", "external_id", "labels", "reason"],
+];
+
+/** What is sent of a draft, or why it cannot be. */
+export function systemBody(draft: SystemDraft): {
+  body: Record<string, unknown>;
+  errors: FieldProblem[];
+} {
+  const { labels, problem } = readLabels(draft.labels);
+  return {
+    body: { ...draft, labels },
+    errors: problem === null ? [] : [{ field: "labels", message: problem }],
+  };
+}
 
 const PRODUCTS = [
   { value: "simulated", label: "Simulated" },
@@ -89,6 +109,26 @@ export function SystemForm({
             onChange={(description) => set({ description })}
           />
         </div>
+        <TextField
+          label="External id"
+          hint={EXTERNAL_ID_HINT}
+          required={false}
+          value={draft.external_id}
+          disabled={disabled}
+          error={messageFor(errors, "external_id")}
+          onChange={(external_id) => set({ external_id })}
+          maxLength={200}
+        />
+        <WordsField
+          label="Labels"
+          hint={LABELS_HINT}
+          required={false}
+          value={draft.labels}
+          disabled={disabled}
+          error={messageFor(errors, "labels")}
+          onChange={(labels) => set({ labels })}
+          holdCommas
+        />
         {disabled ? null : (
           <div className="wide">
             <TextField

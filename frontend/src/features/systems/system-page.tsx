@@ -7,7 +7,7 @@ import { AccessPanel } from "./access-panel";
 import { ChecklistPanel } from "./checklist-panel";
 import { ModelStatePanel } from "./model-state-panel";
 import { RetentionPanel } from "./retention-panel";
-import { SystemForm, type SystemDraft } from "./system-form";
+import { SYSTEM_FIELDS, systemBody, SystemForm, type SystemDraft } from "./system-form";
 
 import { auditQuery } from "@/api/administration";
 import { keys } from "@/api/query-keys";
@@ -22,6 +22,7 @@ import { tellWithUndo } from "@/components/ui/toast";
 import { listAddress } from "@/lib/computations";
 import { rememberSystem, useCurrentSystemIs } from "@/lib/current-system";
 import { KIND_NAMES, KINDS, to } from "@/lib/kinds";
+import { labelWords } from "@/lib/labels";
 import { fixed } from "@/lib/numbers";
 import { problemOf } from "@/lib/problem";
 import { useSubmission } from "@/lib/submission";
@@ -32,10 +33,10 @@ const draftOf = (system: System): SystemDraft => ({
   description: system.description ?? "",
   product: system.product ?? "simulated",
   resources: system.resources ?? [],
+  external_id: system.external_id ?? "",
+  labels: labelWords(system.labels),
   reason: "",
 });
-
-const FIELDS = ["name", "description", "product", "resources", "reason"];
 
 export default function SystemPage() {
   const { systemId = "" } = useParams();
@@ -61,7 +62,7 @@ function SystemView({ latest }: { latest: System }) {
   const navigate = useNavigate();
   const [base, setBase] = useState(latest);
   const [draft, setDraft] = useState(() => draftOf(latest));
-  const { errors, busy, send, others } = useSubmission(FIELDS);
+  const { errors, setErrors, busy, send, others } = useSubmission(SYSTEM_FIELDS);
   const [deleting, setDeleting] = useState(false);
   const audit = useQuery(auditQuery({ object: latest.id, page_size: 20 }));
   const mayEdit = latest.allowed_commands.includes("edit");
@@ -84,10 +85,13 @@ function SystemView({ latest }: { latest: System }) {
 
   const save = async () => {
     if (!isDirty) return;
+    const { body, errors: wrong } = systemBody(draft);
+    setErrors(wrong);
+    if (wrong.length > 0) return;
     await send(
       async () => {
-        const former = draftOf(base);
-        const saved = await systemUpdate(base.id, base.version, draft);
+        const former = systemBody(draftOf(base)).body;
+        const saved = await systemUpdate(base.id, base.version, body);
         take(saved);
         tellWithUndo(`Saved system ${saved.name}`, async () => {
           take(
