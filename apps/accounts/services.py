@@ -9,6 +9,7 @@ from typing import Any
 
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.password_validation import validate_password
+from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q
@@ -20,6 +21,7 @@ from apps.accounts.models import AccountGrant, ApiToken, User
 from apps.audit.services import record
 from apps.common.errors import ApplicationError, Conflict, check_version
 from apps.common.events import publish
+from apps.common.models import IDEMPOTENCY_KEYS_KEPT, IdempotencyKey
 
 TOKEN_PREFIX = "weir_"
 NOBODY = uuid.UUID(int=0)
@@ -285,3 +287,12 @@ def _record_token(token: ApiToken, action: str, actor: User) -> None:
         before=values if action == "revoke" else None,
         after=values if action == "create" else None,
     )
+
+
+def requests_forget() -> int:
+    """Run one tick of the coordinator: delete sessions that are over, and what was answered to
+    requests with an Idempotency-Key long ago. Returns how many rows."""
+    now = timezone.now()
+    sessions, _ = Session.objects.filter(expire_date__lt=now).delete()
+    keys, _ = IdempotencyKey.objects.filter(created_at__lt=now - IDEMPOTENCY_KEYS_KEPT).delete()
+    return sessions + keys

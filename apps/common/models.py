@@ -1,6 +1,7 @@
 """Define the base classes of Weir's tables: integer keys inside, UUIDs outside."""
 
 import uuid
+from datetime import timedelta
 from typing import Any
 
 from django.db import models
@@ -17,8 +18,12 @@ class BaseModel(models.Model):
         abstract = True
 
 
+IDEMPOTENCY_KEYS_KEPT = timedelta(days=7)
+"""How long the answer to a request with a key is remembered."""
+
+
 class IdempotencyKey(models.Model):
-    """Store the answer to a creating POST, so that a repeated request gets the same."""
+    """The answer to a POST, so that a repeated request gets the same."""
 
     owner = models.CharField(max_length=64)
     key = models.CharField(max_length=200)

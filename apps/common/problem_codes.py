@@ -23,6 +23,11 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "bad_request": (400, "The request cannot be read."),
     "parse_error": (400, "The body is no JSON."),
     "invalid_idempotency_key": (400, "The key has more than 200 characters."),
+    "secret_shown_once": (
+        409,
+        "The request with this key was carried out; its answer held a secret that is not shown "
+        "again.",
+    ),
     "idempotency_key_reused": (422, "The key was used with another method, path or body."),
     "not_found": (404, "There is no such object, or it was deleted."),
     "method_not_allowed": (405, "This address takes other methods."),

@@ -1,6 +1,5 @@
 """Store managed messaging systems, and the base of everything that belongs to one."""
 
-import unicodedata
 from datetime import datetime
 from uuid import UUID
 
@@ -11,7 +10,7 @@ from django.db.models import Q
 from django.db.models.functions import Length
 
 from apps.common.models import BaseModel
-from apps.systems.domain.labels import label_problem
+from apps.systems.domain.labels import is_one_line, label_problem
 from weir.coordination.wire import KEEP_S
 
 models.CharField.register_lookup(Length)
@@ -46,7 +45,7 @@ WITH_DRIVER = frozenset({Product.SIMULATED.value, Product.NATS.value})
 modelled."""
 
 Edition = tuple[UUID, int, datetime]
-"""Public id of a system, version of its model, and when that version came."""
+"""Public id of a system, version of its model, and when its row was written last."""
 
 
 class UnmanagedAccess(models.TextChoices):
@@ -73,7 +72,7 @@ class Labelled(BaseModel):
         help_text="Its id in another system, which Weir only keeps.",
     )
     labels: "models.JSONField[dict[str, str], dict[str, str]]" = models.JSONField(
-        default=dict, blank=True
+        default=dict, db_default={}, blank=True
     )
 
     class Meta:
@@ -82,7 +81,7 @@ class Labelled(BaseModel):
     def clean(self) -> None:
         """Check what the database does not: that the id is one line of text, and the labels."""
         super().clean()
-        if _has_control_character(self.external_id or ""):
+        if not is_one_line(self.external_id or ""):
             raise ValidationError({"external_id": CONTROL_CHARACTER})
         problem = label_problem(self.labels)
         if problem:
@@ -177,12 +176,8 @@ class Entity(Labelled):
         """Check the name, which becomes an id in the kernel's problem and takes no control
         characters."""
         super().clean()
-        if _has_control_character(self.name):
+        if not is_one_line(self.name):
             raise ValidationError({"name": CONTROL_CHARACTER})
-
-
-def _has_control_character(text: str) -> bool:
-    return any(unicodedata.category(character) == "Cc" for character in text)
 
 
 def entity_constraints(prefix: str) -> list[models.BaseConstraint]:

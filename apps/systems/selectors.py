@@ -24,7 +24,8 @@ def entity_models() -> list[type[Entity]]:
 
 
 def kinds_of_the_model() -> frozenset[str]:
-    """Return the kinds of object whose edits, and no other's, advance the version of the model."""
+    """Return the kinds of object whose edits, and no other's, advance the version of the model
+    (except edits of `OUTSIDE_MODEL` alone)."""
     return frozenset({SYSTEM, *(model.audited_as() for model in entity_models())})
 
 

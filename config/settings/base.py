@@ -299,6 +299,7 @@ WEIR_LOOPS = [
     ("apps.inbox.services.items_keep", 2.0, 0.5),
     ("apps.inbox.services.backlog_items_keep", 30.0, 30.0),
     ("apps.notifications.services.notices_note", 5.0, 5.0),
+    ("apps.accounts.services.requests_forget", 3600.0, 3600.0),
 ]
 
 LOGGING: dict[str, Any] = {

@@ -8,6 +8,7 @@ from rest_framework.permissions import SAFE_METHODS
 
 from apps.accounts.api.permissions import RolePermission
 from apps.accounts.domain.roles import GRANTS, Permission, Role, permissions_of
+from apps.common.api.preconditions import IDEMPOTENCY_KEY
 from apps.common.api.schema import error_statuses, problem_reference
 
 EVERYBODY = GRANTS[Role.VIEWER]
@@ -29,6 +30,14 @@ class RoleSchema(AutoSchema):
             for status in sorted(statuses):
                 operation["responses"].setdefault(status, problem_reference(status))
         return operation
+
+    def get_override_parameters(self) -> list[Any]:
+        """Return what the method declares, and the key of an operation that may be repeated."""
+        parameters = list(super().get_override_parameters())
+        name = getattr(self.view, "action", None) or self.method.lower()
+        if getattr(getattr(self.view, name, None), "takes_idempotency_key", False):
+            parameters.append(IDEMPOTENCY_KEY)
+        return parameters
 
     def get_summary(self) -> str:
         """Return the first sentence of the description, without its full stop."""

@@ -30,7 +30,7 @@ from apps.accounts.services import (
 from apps.common.api.fields import EDIT_ONLY, choices, command_list
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import Form, ModelForm
-from apps.common.api.preconditions import etag, expected_version
+from apps.common.api.preconditions import etag, expected_version, repeatable
 from apps.common.errors import ApplicationError
 
 IF_MATCH = OpenApiParameter("If-Match", str, OpenApiParameter.HEADER, required=True)
@@ -259,6 +259,7 @@ class UserViewSet(viewsets.GenericViewSet[User]):
         return self._answer(self.get_object())
 
     @extend_schema(auth=IN_SESSION)
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Add a person with a first password; needs a session."""
         actor = person_in_session(request, "add a person")
@@ -366,6 +367,7 @@ class TokenViewSet(viewsets.GenericViewSet[ApiToken]):
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(responses={201: NewTokenSerializer}, auth=IN_SESSION)
+    @repeatable(secret="secret")
     def create(self, request: Request) -> Response:
         """Make a token for the caller; the answer holds the secret, once. Needs a session."""
         owner = person_in_session(request, "make a token", "token_cannot_make_tokens")

@@ -15,6 +15,7 @@ from apps.adaptation.api.serializers import AdaptationNoteSerializer, Adaptation
 from apps.adaptation.selectors.standing import standing_of
 from apps.adaptation.services import adaptation_resume, adaptation_stop
 from apps.catalog.models import Topic
+from apps.common.api.preconditions import repeatable
 
 
 def _topic(id: Any) -> Topic:
@@ -55,6 +56,7 @@ class AdaptationStopView(APIView):
         request=AdaptationNoteSerializer,
         responses=AdaptationSerializer,
     )
+    @repeatable()
     def post(self, request: Request, id: Any) -> Response:
         """Stop moving parts and return to those in force, at once and without a plan."""
         return _command(request, id, adaptation_stop)
@@ -71,6 +73,7 @@ class AdaptationResumeView(APIView):
         request=AdaptationNoteSerializer,
         responses=AdaptationSerializer,
     )
+    @repeatable()
     def post(self, request: Request, id: Any) -> Response:
         """Let parts move again that somebody has stopped."""
         return _command(request, id, adaptation_resume)

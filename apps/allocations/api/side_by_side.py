@@ -17,9 +17,8 @@ from apps.allocations.services.compare import (
     allocation_side_by_side,
 )
 from apps.common.api.forms import Form
-from apps.common.api.preconditions import once
+from apps.common.api.preconditions import repeatable
 from apps.runs.api.views import RunSerializer, RunViewSet
-from apps.systems.api.entities import IDEMPOTENCY_KEY
 
 
 class StandingSerializer(serializers.Serializer[Standing]):
@@ -69,25 +68,21 @@ class ComparesMethods:
     @extend_schema(
         request=CompareRequestSerializer,
         responses={202: inline_serializer("ComparisonRuns", {"results": RunSerializer(many=True)})},
-        parameters=[IDEMPOTENCY_KEY],
     )
     @action(detail=True, methods=["post"])
+    @repeatable()
     def compare(self, request: Request, id: str) -> Response:
         """Run other methods on the same snapshot, with default parameters, the same seed and a cold
         start."""
-
-        def start() -> Response:
-            form = CompareRequestSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            runs = allocation_compare(
-                allocation=self.get_object(),  # type: ignore[attr-defined]
-                actor=actor_of(request),
-                names=form.validated_data["methods"],
-                time_limit_s=form.validated_data["time_limit_s"],
-            )
-            fresh = RunViewSet.queryset.filter(pk__in=[run.pk for run in runs]).order_by("pk")
-            body = RunSerializer(fresh, many=True, context={"request": request}).data
-            headers = {"Location": f"/api/v1/allocations/{id}/methods"}
-            return Response({"results": body}, status=status.HTTP_202_ACCEPTED, headers=headers)
-
-        return once(request, start)
+        form = CompareRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        runs = allocation_compare(
+            allocation=self.get_object(),  # type: ignore[attr-defined]
+            actor=actor_of(request),
+            names=form.validated_data["methods"],
+            time_limit_s=form.validated_data["time_limit_s"],
+        )
+        fresh = RunViewSet.queryset.filter(pk__in=[run.pk for run in runs]).order_by("pk")
+        body = RunSerializer(fresh, many=True, context={"request": request}).data
+        headers = {"Location": f"/api/v1/allocations/{id}/methods"}
+        return Response({"results": body}, status=status.HTTP_202_ACCEPTED, headers=headers)

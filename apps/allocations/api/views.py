@@ -40,12 +40,11 @@ from apps.allocations.services import (
 from apps.allocations.services.propose import allocation_plan
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import parameter
-from apps.common.api.preconditions import once
+from apps.common.api.preconditions import repeatable
 from apps.common.errors import ApplicationError
 from apps.plans.api.serializers import PlanDetailSerializer
 from apps.plans.api.views import plan_made
 from apps.runs.api.views import RunSerializer, accepted
-from apps.systems.api.entities import IDEMPOTENCY_KEY
 from weir.optimizers import methods
 from weir.plugins import describe
 
@@ -109,60 +108,37 @@ class AllocationViewSet(
         }
         return Response(AllocationDetailSerializer(allocation, context=context).data)
 
-    @extend_schema(
-        request=SystemAllocationRequestSerializer,
-        responses={202: RunSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=SystemAllocationRequestSerializer, responses={202: RunSerializer})
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Optimize a system: freeze its model and open a run on it."""
+        form = SystemAllocationRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        return accepted(allocation_request(actor=actor_of(request), **form.validated_data), request)
 
-        def start() -> Response:
-            form = SystemAllocationRequestSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            return accepted(
-                allocation_request(actor=actor_of(request), **form.validated_data), request
-            )
-
-        return once(request, start)
-
-    @extend_schema(
-        request=ProblemAllocationRequestSerializer,
-        responses={202: RunSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=ProblemAllocationRequestSerializer, responses={202: RunSerializer})
     @action(detail=False, methods=["post"])
+    @repeatable()
     def solve(self, request: Request) -> Response:
         """Optimize a problem that comes with the request; its result is at the run's `/result`."""
+        form = ProblemAllocationRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        return accepted(
+            allocation_request_for_problem(actor=actor_of(request), **form.validated_data),
+            request,
+        )
 
-        def start() -> Response:
-            form = ProblemAllocationRequestSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            return accepted(
-                allocation_request_for_problem(actor=actor_of(request), **form.validated_data),
-                request,
-            )
-
-        return once(request, start)
-
-    @extend_schema(
-        request=AllocationPlanSerializer,
-        responses={201: PlanDetailSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=AllocationPlanSerializer, responses={201: PlanDetailSerializer})
     @action(detail=True, methods=["post"])
+    @repeatable()
     def plan(self, request: Request, id: str) -> Response:
         """Make a draft of the plan that would bring this allocation into force."""
-
-        def make() -> Response:
-            form = AllocationPlanSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            plan = allocation_plan(
-                allocation=self.get_object(), actor=actor_of(request), **form.validated_data
-            )
-            return plan_made(request, plan)
-
-        return once(request, make)
+        form = AllocationPlanSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        plan = allocation_plan(
+            allocation=self.get_object(), actor=actor_of(request), **form.validated_data
+        )
+        return plan_made(request, plan)
 
     @extend_schema(
         parameters=[

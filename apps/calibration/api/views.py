@@ -36,9 +36,9 @@ from apps.calibration.services import (
 from apps.common.api.filters import CreatedFilter, Ordering
 from apps.common.api.forms import parameter, refuse_unknown
 from apps.common.api.pagination import list_parameters
-from apps.common.api.preconditions import etag, expected_version, once
+from apps.common.api.preconditions import etag, expected_version, repeatable
 from apps.runs.api.views import RunSerializer, accepted
-from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, SystemReference
+from apps.systems.api.entities import IF_MATCH, SystemReference
 from apps.systems.api.settings import SettingsViewSet
 from apps.systems.models import System
 
@@ -86,21 +86,17 @@ class FitViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Fit]):
         """Return one fit with its coefficients, residuals and advice."""
         return self._answer(self.get_object())
 
-    @extend_schema(
-        parameters=[IDEMPOTENCY_KEY], request=FitRequestSerializer, responses={202: RunSerializer}
-    )
+    @extend_schema(request=FitRequestSerializer, responses={202: RunSerializer})
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Fit the resource models of a system to its telemetry."""
-
-        def run() -> Response:
-            form = FitRequestSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            return accepted(fit_request(actor=actor_of(request), **form.validated_data), request)
-
-        return once(request, run)
+        form = FitRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        return accepted(fit_request(actor=actor_of(request), **form.validated_data), request)
 
     @extend_schema(parameters=[IF_MATCH], request=FitApplySerializer, responses=FitDetailSerializer)
     @action(detail=True, methods=["post"])
+    @repeatable()
     def apply(self, request: Request, id: str) -> Response:
         """Write chosen coefficients into topics and consumer classes."""
         return self._command(request, FitApplySerializer, fit_apply)
@@ -109,6 +105,7 @@ class FitViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Fit]):
         parameters=[IF_MATCH], request=FitDecisionSerializer, responses=FitDetailSerializer
     )
     @action(detail=True, methods=["post"])
+    @repeatable()
     def undo(self, request: Request, id: str) -> Response:
         """Put the costs back that applying replaced."""
         return self._command(request, FitDecisionSerializer, fit_undo)
@@ -117,6 +114,7 @@ class FitViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Fit]):
         parameters=[IF_MATCH], request=FitDecisionSerializer, responses=FitDetailSerializer
     )
     @action(detail=True, methods=["post"])
+    @repeatable()
     def discard(self, request: Request, id: str) -> Response:
         """Mark the fit as not to be used."""
         return self._command(request, FitDecisionSerializer, fit_discard)

@@ -25,9 +25,8 @@ from apps.common.api.fields import choices, command_list
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering, Person
 from apps.common.api.forms import Form, parameter
 from apps.common.api.parsers import PackedBody, PackedCsv, PackedJson
-from apps.common.api.preconditions import once
+from apps.common.api.preconditions import IDEMPOTENCY_KEY, once, repeatable
 from apps.common.errors import ApplicationError
-from apps.systems.api.entities import IDEMPOTENCY_KEY
 from apps.systems.api.entities import SystemReference as SystemId
 from apps.systems.api.imports import CsvText
 from weir.lifecycle.imports import IMPORTS, ImportState
@@ -275,6 +274,7 @@ class InterestImportViewSet(
 
     @extend_schema(request=CancelImportSerializer, responses={202: InterestImportSerializer})
     @action(detail=True, methods=["post"])
+    @repeatable()
     def cancel(self, request: Request, id: str) -> Response:
         """Stop the import; nothing of it is kept."""
         form = CancelImportSerializer(data=request.data)

@@ -47,7 +47,7 @@ class CorrelationKeyFilter(EntityFilter):
 
 
 class CorrelationKeyViewSet(ImportedViewSet[CorrelationKey]):
-    """Manage labels of publishers that tend to send at the same moment."""
+    """Manage marks of publishers that tend to send at the same moment."""
 
     queryset = CorrelationKey.objects.select_related("system")
     serializer_class = CorrelationKeySerializer

@@ -272,7 +272,7 @@ def interests_write(differences: Differences) -> Iterator[int]:
         _execute("SET CONSTRAINTS ALL DEFERRED")
         yield last - first + 1
     _execute(
-        "UPDATE catalog_subscriber SET version = version + 1, updated_at = now() "
+        "UPDATE catalog_subscriber SET version = version + 1, updated_at = clock_timestamp() "
         f"WHERE id IN (SELECT id FROM ({TOUCHED}) AS touched WHERE id > 0)"
     )
 

@@ -9,7 +9,6 @@ from django import forms
 from django.db import models
 from django.db.models import Q, QuerySet
 from django_filters import rest_framework
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.filters import OrderingFilter, SearchFilter
 from rest_framework.request import Request
@@ -75,7 +74,6 @@ class _RepeatedField(forms.Field):
         return [text for text in value or () if text]
 
 
-@extend_schema_field({"type": "array", "items": {"type": "string"}})
 class Repeated(django_filters.Filter):
     """Accept a parameter as often as it is given."""
 

@@ -18,7 +18,7 @@ from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
 from apps.catalog.models import Topic
 from apps.common.api.filters import CreatedFilter, FilterSet, NameSearch, Ordering
-from apps.common.api.preconditions import once
+from apps.common.api.preconditions import repeatable
 from apps.correlation.api.pages import NamePages
 from apps.correlation.api.serializers import (
     AcceptanceSerializer,
@@ -48,7 +48,6 @@ from apps.correlation.services import (
     suggestion_undo,
 )
 from apps.runs.api.views import RunSerializer, accepted
-from apps.systems.api.entities import IDEMPOTENCY_KEY
 
 
 class CorrelationAnalysisFilter(CreatedFilter):
@@ -92,25 +91,18 @@ class CorrelationAnalysisViewSet(
             return CorrelationAnalysisDetailSerializer
         return CorrelationAnalysisSerializer
 
-    @extend_schema(
-        request=CorrelationRequestSerializer,
-        responses={202: RunSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=CorrelationRequestSerializer, responses={202: RunSerializer})
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Search for publishers of a topic that burst together.
 
         What was measured, or which recording is searched, is frozen, and a run is opened on it.
         """
-
-        def start() -> Response:
-            form = CorrelationRequestSerializer(data=request.data, context={})
-            form.is_valid(raise_exception=True)
-            return accepted(
-                correlation_request(actor=actor_of(request), **form.validated_data), request
-            )
-
-        return once(request, start)
+        form = CorrelationRequestSerializer(data=request.data, context={})
+        form.is_valid(raise_exception=True)
+        return accepted(
+            correlation_request(actor=actor_of(request), **form.validated_data), request
+        )
 
 
 class SuggestionFilter(FilterSet):
@@ -171,41 +163,35 @@ class SuggestionViewSet(viewsets.GenericViewSet[Suggestion]):
     def _decided(
         self, request: Request, form_of: type[Any], decide: Callable[..., Suggestion]
     ) -> Response:
-        def command() -> Response:
-            form = form_of(data=request.data)
-            form.is_valid(raise_exception=True)
-            suggestion = decide(
-                suggestion=self.get_object(), actor=actor_of(request), **form.validated_data
-            )
-            return self._answer(suggestion)
-
-        return once(request, command)
+        form = form_of(data=request.data)
+        form.is_valid(raise_exception=True)
+        suggestion = decide(
+            suggestion=self.get_object(), actor=actor_of(request), **form.validated_data
+        )
+        return self._answer(suggestion)
 
     def retrieve(self, request: Request, id: str) -> Response:
         """Return one suggestion with the keys that its members carry now."""
         return self._answer(self.get_object())
 
-    @extend_schema(
-        request=AcceptanceSerializer, responses=SuggestionSerializer, parameters=[IDEMPOTENCY_KEY]
-    )
+    @extend_schema(request=AcceptanceSerializer, responses=SuggestionSerializer)
     @action(detail=True, methods=["post"])
+    @repeatable()
     def accept(self, request: Request, id: str) -> Response:
         """Give the members in the catalogue one correlation key, as one edit of the model; those
         that have another keep it, unless `replace` is sent."""
         return self._decided(request, AcceptanceSerializer, suggestion_accept)
 
-    @extend_schema(
-        request=DecisionSerializer, responses=SuggestionSerializer, parameters=[IDEMPOTENCY_KEY]
-    )
+    @extend_schema(request=DecisionSerializer, responses=SuggestionSerializer)
     @action(detail=True, methods=["post"])
+    @repeatable()
     def reject(self, request: Request, id: str) -> Response:
         """Reject the suggestion; later ones of nearly the same publishers say so."""
         return self._decided(request, DecisionSerializer, suggestion_reject)
 
-    @extend_schema(
-        request=DecisionSerializer, responses=SuggestionSerializer, parameters=[IDEMPOTENCY_KEY]
-    )
+    @extend_schema(request=DecisionSerializer, responses=SuggestionSerializer)
     @action(detail=True, methods=["post"])
+    @repeatable()
     def undo(self, request: Request, id: str) -> Response:
         """Open the suggestion again. Of an acceptance, publishers that still carry its key get the
         one before; the key goes where it was made for them and nobody has it."""

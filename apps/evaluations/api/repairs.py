@@ -15,12 +15,12 @@ from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import choices, command_list
 from apps.common.api.forms import Form
-from apps.common.api.preconditions import once
+from apps.common.api.preconditions import repeatable
 from apps.evaluations.selectors.repairs import Repair, repairs
 from apps.evaluations.services import repair_plan
 from apps.plans.api.serializers import PlanDetailSerializer
 from apps.plans.api.views import plan_made
-from apps.systems.api.entities import IDEMPOTENCY_KEY, Reference
+from apps.systems.api.entities import Reference
 from apps.systems.models import System
 from apps.topology.models import Broker
 
@@ -87,17 +87,13 @@ class RepairsView(APIView):
         operation_id="repairs_create",
         request=RepairRequestSerializer,
         responses={201: PlanDetailSerializer},
-        parameters=[IDEMPOTENCY_KEY],
     )
+    @repeatable()
     def post(self, request: Request) -> Response:
         """Make a draft of the plan that closes the overlay around a broker that is gone."""
-
-        def make() -> Response:
-            form = RepairRequestSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            return plan_made(request, repair_plan(actor=actor_of(request), **form.validated_data))
-
-        return once(request, make)
+        form = RepairRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        return plan_made(request, repair_plan(actor=actor_of(request), **form.validated_data))
 
 
 class _Of(Form[dict[str, Any]]):

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
-from apps.common.api.preconditions import once
+from apps.common.api.preconditions import repeatable
 from apps.evaluations.api.requests import (
     CandidatePlanRequestSerializer,
     EvaluationRequestSerializer,
@@ -39,7 +39,6 @@ from apps.plans.api.serializers import PlanDetailSerializer
 from apps.plans.api.views import plan_made
 from apps.runs.api.computed import ComputedViewSet, computed_schema
 from apps.runs.api.views import RUN_STATES
-from apps.systems.api.entities import IDEMPOTENCY_KEY
 
 
 class EvaluationFilter(CreatedFilter):
@@ -79,22 +78,15 @@ class EvaluationViewSet(ComputedViewSet):
         """Return one evaluation with its recommendation."""
         return self.answer(self.get_object())
 
-    @extend_schema(
-        request=EvaluationRequestSerializer,
-        responses={202: EvaluationSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=EvaluationRequestSerializer, responses={202: EvaluationSerializer})
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Freeze traffic and overlay of a system and compare candidates; doing nothing is one of
         them."""
-
-        def start() -> Response:
-            form = EvaluationRequestSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            evaluation = evaluation_request(actor=actor_of(request), **form.validated_data)
-            return self.answer(evaluation, status.HTTP_202_ACCEPTED)
-
-        return once(request, start)
+        form = EvaluationRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        evaluation = evaluation_request(actor=actor_of(request), **form.validated_data)
+        return self.answer(evaluation, status.HTTP_202_ACCEPTED)
 
 
 class CandidateFilter(CreatedFilter):
@@ -133,42 +125,26 @@ class CandidateViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Candidate]
         context = self.get_serializer_context()
         return Response(CandidateDetailSerializer(self.get_object(), context=context).data)
 
-    @extend_schema(
-        request=CandidatePlanRequestSerializer,
-        responses={201: PlanDetailSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=CandidatePlanRequestSerializer, responses={201: PlanDetailSerializer})
     @action(detail=True, methods=["post"])
+    @repeatable()
     def plan(self, request: Request, id: str) -> Response:
         """Make a draft of the plan that leads from the overlay in force to this candidate."""
+        form = CandidatePlanRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        candidate = self.get_object()
+        plan = candidate_plan(candidate=candidate, actor=actor_of(request), **form.validated_data)
+        return plan_made(request, plan)
 
-        def make() -> Response:
-            form = CandidatePlanRequestSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            candidate = self.get_object()
-            plan = candidate_plan(
-                candidate=candidate, actor=actor_of(request), **form.validated_data
-            )
-            return plan_made(request, plan)
-
-        return once(request, make)
-
-    @extend_schema(
-        request=CandidatePlanRequestSerializer,
-        responses={201: PlanDetailSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=CandidatePlanRequestSerializer, responses={201: PlanDetailSerializer})
     @action(detail=True, methods=["post"], url_path="plan-again")
+    @repeatable()
     def plan_again(self, request: Request, id: str) -> Response:
         """Plan again for the same tree from where an interrupted execution left the overlay."""
-
-        def make() -> Response:
-            form = CandidatePlanRequestSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            candidate = self.get_object()
-            plan = plan_again_from_here(
-                candidate=candidate, actor=actor_of(request), **form.validated_data
-            )
-            return plan_made(request, plan)
-
-        return once(request, make)
+        form = CandidatePlanRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        candidate = self.get_object()
+        plan = plan_again_from_here(
+            candidate=candidate, actor=actor_of(request), **form.validated_data
+        )
+        return plan_made(request, plan)

@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
 from apps.common.api.forms import Form
+from apps.common.api.preconditions import repeatable
 from apps.executions.services.restored import restored_adopt, restored_text
 from apps.systems.models import System
 
@@ -68,6 +69,7 @@ class AdoptRestoredView(APIView):
         request=AdoptSerializer,
         responses=AdoptedSerializer,
     )
+    @repeatable()
     def post(self, request: Request, id: str) -> Response:
         """Let agents obey this database again, and take back what they have obeyed beyond it."""
         form = AdoptSerializer(data=request.data)

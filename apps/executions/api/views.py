@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.preconditions import repeatable
 from apps.executions import services
 from apps.executions.api.serializers import (
     EXECUTION_STATES,
@@ -80,6 +81,7 @@ class ExecutionViewSet(
 
     @extend_schema(request=ExecutionReasonSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"])
+    @repeatable()
     def pause(self, request: Request, id: str) -> Response:
         """Pause: begin no further step; the running one ends first."""
         return self._command(
@@ -88,6 +90,7 @@ class ExecutionViewSet(
 
     @extend_schema(request=ResumeSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"])
+    @repeatable()
     def resume(self, request: Request, id: str) -> Response:
         """Resume a paused execution; outside a maintenance window only with a reason."""
         return self._command(
@@ -96,6 +99,7 @@ class ExecutionViewSet(
 
     @extend_schema(request=ExecutionReasonSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"])
+    @repeatable()
     def stop(self, request: Request, id: str) -> Response:
         """Stop after the running step; what is done stays done."""
         return self._command(
@@ -104,6 +108,7 @@ class ExecutionViewSet(
 
     @extend_schema(request=ExecutionReasonSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"], url_path="roll-back")
+    @repeatable()
     def roll_back(self, request: Request, id: str) -> Response:
         """End after the running step and undo what is done, last first; waits for no window."""
         return self._command(
@@ -112,6 +117,7 @@ class ExecutionViewSet(
 
     @extend_schema(request=DecideSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"], url_path="actions/<uuid:action_id>/decide")
+    @repeatable()
     def decide(self, request: Request, id: str, action_id: UUID) -> Response:
         """End an action that waits, as its `decisions` allow now; the audit keeps the reason."""
         given = DecideSerializer(data=request.data)

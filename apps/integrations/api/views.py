@@ -26,7 +26,7 @@ from apps.common.api.filters import (
     until,
 )
 from apps.common.api.forms import changes
-from apps.common.api.preconditions import etag, expected_version, once
+from apps.common.api.preconditions import etag, expected_version, repeatable
 from apps.integrations import services
 from apps.integrations.api.serializers import (
     ChangeOfPlanSerializer,
@@ -40,7 +40,7 @@ from apps.integrations.connectors import product, product_choices
 from apps.integrations.models import READ, Connection, Exchange, Message
 from apps.integrations.selectors.connections import connection_rows, plan_change, waiting_rows
 from apps.plans.models import Plan
-from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, reason_of
+from apps.systems.api.entities import IF_MATCH, REASON, reason_of
 from weir.plugins import describe
 
 
@@ -86,16 +86,12 @@ class ConnectionViewSet(viewsets.GenericViewSet[Connection]):
         """Return one connection with its ETag."""
         return self._answer(self.get_object())
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY])
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Add a connection to a product at an address."""
-
-        def run() -> Response:
-            values, reason = changes(self.get_serializer(data=request.data))
-            row = services.connection_create(actor=actor_of(request), values=values, reason=reason)
-            return self._answer(row, status.HTTP_201_CREATED)
-
-        return once(request, run)
+        values, reason = changes(self.get_serializer(data=request.data))
+        row = services.connection_create(actor=actor_of(request), values=values, reason=reason)
+        return self._answer(row, status.HTTP_201_CREATED)
 
     @extend_schema(parameters=[IF_MATCH])
     def partial_update(self, request: Request, id: str) -> Response:

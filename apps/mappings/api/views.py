@@ -18,7 +18,7 @@ from apps.accounts.domain.roles import Permission
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import parameter, refuse_unknown
 from apps.common.api.pagination import PlacePages, list_parameters
-from apps.common.api.preconditions import once
+from apps.common.api.preconditions import repeatable
 from apps.mappings.api.reported import FilteringSerializer, HandOversSerializer
 from apps.mappings.api.serializers import (
     FlowMoveSerializer,
@@ -46,7 +46,7 @@ from apps.mappings.services.settings import settings_update
 from apps.plans.api.serializers import PlanDetailSerializer
 from apps.plans.api.views import plan_made
 from apps.runs.api.views import RunSerializer, accepted
-from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, SystemReference
+from apps.systems.api.entities import IF_MATCH, SystemReference
 from apps.systems.api.settings import SettingsViewSet
 from apps.systems.models import System
 from weir.clustering import DEFAULT as DEFAULT_METHOD
@@ -102,44 +102,28 @@ class MappingViewSet(
     def get_serializer_class(self) -> Any:
         return MappingDetailSerializer if self.action == "retrieve" else MappingSerializer
 
-    @extend_schema(
-        request=MappingRequestSerializer,
-        responses={202: RunSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=MappingRequestSerializer, responses={202: RunSerializer})
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Map the flows of a system: freeze who wants what, and open a run on it.
 
         Streams, groups, pins and the map in force are those of the catalogue.
         """
+        form = MappingRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        return accepted(mapping_request(actor=actor_of(request), **form.validated_data), request)
 
-        def start() -> Response:
-            form = MappingRequestSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            return accepted(
-                mapping_request(actor=actor_of(request), **form.validated_data), request
-            )
-
-        return once(request, start)
-
-    @extend_schema(
-        request=MappingPlanRequestSerializer,
-        responses={201: PlanDetailSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=MappingPlanRequestSerializer, responses={201: PlanDetailSerializer})
     @action(detail=True, methods=["post"])
+    @repeatable()
     def plan(self, request: Request, id: str) -> Response:
         """Make a draft of the plan that moves flows and streams to where a map has them."""
-
-        def make() -> Response:
-            form = MappingPlanRequestSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            plan = mapping_plan(
-                mapping=self.get_object(), actor=actor_of(request), **form.validated_data
-            )
-            return plan_made(request, plan)
-
-        return once(request, make)
+        form = MappingPlanRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        plan = mapping_plan(
+            mapping=self.get_object(), actor=actor_of(request), **form.validated_data
+        )
+        return plan_made(request, plan)
 
     @extend_schema(
         responses=HeatSerializer,

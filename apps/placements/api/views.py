@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
 from apps.common.api.filters import CreatedFilter, FilterSet, NameSearch, Ordering
-from apps.common.api.preconditions import once
+from apps.common.api.preconditions import repeatable
 from apps.placements.api.outcome import PlacementOutcomeSerializer
 from apps.placements.api.serializers import (
     PartSerializer,
@@ -39,7 +39,6 @@ from apps.placements.services.what_if import placement_what_if
 from apps.plans.api.serializers import PlanDetailSerializer
 from apps.plans.api.views import plan_made
 from apps.runs.api.views import RunSerializer, accepted
-from apps.systems.api.entities import IDEMPOTENCY_KEY
 from weir.placement import DEFAULT as DEFAULT_METHOD
 from weir.placement import placers
 from weir.plugins import describe
@@ -85,47 +84,31 @@ class PlacementViewSet(
     def get_serializer_class(self) -> Any:
         return PlacementDetailSerializer if self.action == "retrieve" else PlacementSerializer
 
-    @extend_schema(
-        request=PlacementRequestSerializer,
-        responses={202: RunSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=PlacementRequestSerializer, responses={202: RunSerializer})
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Place the publishers of a topic: freeze who sends what where, and open a run on it.
 
         Publishers without a rate and brokers without a publish rate take no part.
         """
+        form = PlacementRequestSerializer(data=request.data, context={})
+        form.is_valid(raise_exception=True)
+        return accepted(placement_request(actor=actor_of(request), **form.validated_data), request)
 
-        def start() -> Response:
-            form = PlacementRequestSerializer(data=request.data, context={})
-            form.is_valid(raise_exception=True)
-            return accepted(
-                placement_request(actor=actor_of(request), **form.validated_data), request
-            )
-
-        return once(request, start)
-
-    @extend_schema(
-        request=PlacementAgainSerializer,
-        responses={202: RunSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=PlacementAgainSerializer, responses={202: RunSerializer})
     @action(detail=True, methods=["post"])
+    @repeatable()
     def again(self, request: Request, id: str) -> Response:
         """Place the topic again, as it is now, by what is measured of this placement in force.
 
         Method, parameters, drained brokers and seed are those of the placement.
         """
-
-        def start() -> Response:
-            form = PlacementAgainSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            run = placement_again(
-                placement=self.get_object(), actor=actor_of(request), **form.validated_data
-            )
-            return accepted(run, request)
-
-        return once(request, start)
+        form = PlacementAgainSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        run = placement_again(
+            placement=self.get_object(), actor=actor_of(request), **form.validated_data
+        )
+        return accepted(run, request)
 
     @extend_schema(
         responses=inline_serializer(
@@ -217,24 +200,17 @@ class PlacementViewSet(
             }
         )
 
-    @extend_schema(
-        request=PlacementPlanRequestSerializer,
-        responses={201: PlanDetailSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=PlacementPlanRequestSerializer, responses={201: PlanDetailSerializer})
     @action(detail=True, methods=["post"])
+    @repeatable()
     def plan(self, request: Request, id: str) -> Response:
         """Make a draft of the plan after which brokers enforce, or count, the placement's parts."""
-
-        def make() -> Response:
-            form = PlacementPlanRequestSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            plan = placement_plan(
-                placement=self.get_object(), actor=actor_of(request), **form.validated_data
-            )
-            return plan_made(request, plan)
-
-        return once(request, make)
+        form = PlacementPlanRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        plan = placement_plan(
+            placement=self.get_object(), actor=actor_of(request), **form.validated_data
+        )
+        return plan_made(request, plan)
 
 
 class MoveFilter(FilterSet):

@@ -20,7 +20,7 @@ from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering, Person
-from apps.common.api.preconditions import once
+from apps.common.api.preconditions import repeatable
 from apps.executions.api.serializers import ExecutionDetailSerializer
 from apps.executions.selectors import executions_in_full
 from apps.plans import services
@@ -50,7 +50,6 @@ from apps.plans.selectors.readings import (
     plan_rows,
     waiting_for,
 )
-from apps.systems.api.entities import IDEMPOTENCY_KEY
 
 
 def caller_of(request: Request) -> Caller:
@@ -139,21 +138,14 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
         command(plan=self.get_object(), actor=actor_of(request), **values)
         return self._answer(request)
 
-    @extend_schema(
-        parameters=[IDEMPOTENCY_KEY],
-        request=ModelPlanSerializer,
-        responses={201: PlanDetailSerializer},
-    )
+    @extend_schema(request=ModelPlanSerializer, responses={201: PlanDetailSerializer})
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Make a draft of the plan that would bring a system's model into force as it is."""
-
-        def run() -> Response:
-            form = ModelPlanSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            plan = services.plan_of_model(actor=actor_of(request), **form.validated_data)
-            return plan_made(request, plan)
-
-        return once(request, run)
+        form = ModelPlanSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        plan = services.plan_of_model(actor=actor_of(request), **form.validated_data)
+        return plan_made(request, plan)
 
     @extend_schema(responses=PlanDetailSerializer)
     def retrieve(self, request: Request, id: str) -> Response:
@@ -162,18 +154,21 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
 
     @extend_schema(request=PlanReasonSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"])
+    @repeatable()
     def submit(self, request: Request, id: str) -> Response:
         """Send a draft for review."""
         return self._command(request, services.plan_submit, **_reason(request))
 
     @extend_schema(request=PlanReasonSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"])
+    @repeatable()
     def withdraw(self, request: Request, id: str) -> Response:
         """Take a plan back from review; decisions made so far end."""
         return self._command(request, services.plan_withdraw, **_reason(request))
 
     @extend_schema(request=ApproveSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"])
+    @repeatable()
     def approve(self, request: Request, id: str) -> Response:
         """Approve the content that `content_hash` names; not the caller's own, and not twice."""
         form = ApproveSerializer(data=request.data)
@@ -182,6 +177,7 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
 
     @extend_schema(request=RejectSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"])
+    @repeatable()
     def reject(self, request: Request, id: str) -> Response:
         """Reject a plan with a reason; one rejection is enough."""
         form = RejectSerializer(data=request.data)
@@ -190,6 +186,7 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
 
     @extend_schema(request=DiscardSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"])
+    @repeatable()
     def discard(self, request: Request, id: str) -> Response:
         """Drop a plan that was never begun."""
         form = DiscardSerializer(data=request.data)
@@ -198,6 +195,7 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
 
     @extend_schema(request=PlanReasonSerializer, responses={202: ExecutionDetailSerializer})
     @action(detail=True, methods=["post"])
+    @repeatable()
     def execute(self, request: Request, id: str) -> Response:
         """Carry out an approved plan, after everything was checked once more."""
         reason = _reason(request)
@@ -211,36 +209,28 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
 
     @extend_schema(request=AcceptOverloadSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"], url_path="accept-overload")
+    @repeatable()
     def accept_overload(self, request: Request, id: str) -> Response:
         """Accept, with a reason, that a draft loads more than a capacity: it may be sent then."""
         form = AcceptOverloadSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         return self._command(request, services.plan_accept_overload, **form.validated_data)
 
-    @extend_schema(
-        request=RollBackSerializer,
-        responses={201: PlanDetailSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=RollBackSerializer, responses={201: PlanDetailSerializer})
     @action(detail=True, methods=["post"], url_path="roll-back")
+    @repeatable()
     def roll_back(self, request: Request, id: str) -> Response:
         """Make a plan that rolls an executed one back; it is reviewed like any other.
 
         While its execution is under way, roll that back instead.
         """
-
-        def make() -> Response:
-            form = RollBackSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            values = form.validated_data
-            if values["accept_overload"] and Permission.REVIEW_PLAN not in granted(request):
-                raise PermissionDenied("Only who may approve plans accepts an overload.")
-            made = services.plan_roll_back(
-                plan=self.get_object(), actor=actor_of(request), **values
-            )
-            return plan_made(request, made)
-
-        return once(request, make)
+        form = RollBackSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        values = form.validated_data
+        if values["accept_overload"] and Permission.REVIEW_PLAN not in granted(request):
+            raise PermissionDenied("Only who may approve plans accepts an overload.")
+        made = services.plan_roll_back(plan=self.get_object(), actor=actor_of(request), **values)
+        return plan_made(request, made)
 
     @extend_schema(request=None, responses=PlanChecksSerializer)
     @action(detail=True, methods=["post"], url_path="dry-run")

@@ -17,7 +17,7 @@ from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import changes
-from apps.common.api.preconditions import etag, expected_version, once
+from apps.common.api.preconditions import etag, expected_version, repeatable
 from apps.recomputation.api.serializers import (
     FIRING_STATES,
     SUBJECTS,
@@ -43,7 +43,7 @@ from apps.recomputation.services import (
     trigger_create,
     trigger_update,
 )
-from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, reason_of
+from apps.systems.api.entities import IF_MATCH, REASON, reason_of
 
 
 class RuleViewSet(viewsets.GenericViewSet[Any]):
@@ -81,17 +81,13 @@ class RuleViewSet(viewsets.GenericViewSet[Any]):
         """Return one row with its ETag."""
         return self._answer(self.get_object())
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY])
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Add a schedule or trigger to a system."""
-
-        def run() -> Response:
-            values, reason = self._checked(request)
-            values.pop("take_over", None)
-            row = type(self).make(actor=actor_of(request), reason=reason, **values)
-            return self._answer(row, status.HTTP_201_CREATED)
-
-        return once(request, run)
+        values, reason = self._checked(request)
+        values.pop("take_over", None)
+        row = type(self).make(actor=actor_of(request), reason=reason, **values)
+        return self._answer(row, status.HTTP_201_CREATED)
 
     @extend_schema(parameters=[IF_MATCH])
     def partial_update(self, request: Request, id: str) -> Response:
@@ -161,18 +157,15 @@ class ScheduleViewSet(RuleViewSet):
         """Change a schedule through the service."""
         return schedule_update(schedule=row, **values)
 
-    @extend_schema(request=None, responses={202: FiringSerializer}, parameters=[IDEMPOTENCY_KEY])
+    @extend_schema(request=None, responses={202: FiringSerializer})
     @action(detail=True, methods=["post"])
+    @repeatable()
     def run(self, request: Request, id: str) -> Response:
         """Fire the schedule now; its own times do not move."""
-
-        def start() -> Response:
-            firing = schedule_run(schedule=self.get_object(), actor=actor_of(request))
-            body = FiringSerializer(firing_rows().get(pk=firing.pk)).data
-            location = {"Location": f"/api/v1/recomputation/firings/{firing.public_id}"}
-            return Response(body, status=status.HTTP_202_ACCEPTED, headers=location)
-
-        return once(request, start)
+        firing = schedule_run(schedule=self.get_object(), actor=actor_of(request))
+        body = FiringSerializer(firing_rows().get(pk=firing.pk)).data
+        location = {"Location": f"/api/v1/recomputation/firings/{firing.public_id}"}
+        return Response(body, status=status.HTTP_202_ACCEPTED, headers=location)
 
 
 class TriggerFilter(CreatedFilter):

@@ -12,11 +12,10 @@ from rest_framework.response import Response
 
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.common.api.preconditions import etag, once
+from apps.common.api.preconditions import etag, repeatable
 from apps.runs.api.views import CancelSerializer, cancel_reason
 from apps.runs.models import Computed
 from apps.runs.services.computations import computation_cancel, run_again
-from apps.systems.api.entities import IDEMPOTENCY_KEY
 
 
 def computed_schema(serializer: type[Any]) -> Callable[[type[Any]], type[Any]]:
@@ -24,7 +23,7 @@ def computed_schema(serializer: type[Any]) -> Callable[[type[Any]], type[Any]]:
     answers = {202: serializer}
     return extend_schema_view(
         cancel=extend_schema(request=CancelSerializer, responses=answers),
-        rerun=extend_schema(request=None, responses=answers, parameters=[IDEMPOTENCY_KEY]),
+        rerun=extend_schema(request=None, responses=answers),
     )
 
 
@@ -58,6 +57,7 @@ class ComputedViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Any]):
         return Response(body, status=http_status, headers=headers)
 
     @action(detail=True, methods=["post"])
+    @repeatable()
     def cancel(self, request: Request, id: str) -> Response:
         """Cancel the run and its Spark job; answers so far stay."""
         reason, row = cancel_reason(request), self.get_object()
@@ -65,12 +65,9 @@ class ComputedViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Any]):
         return self.answer(row, status.HTTP_202_ACCEPTED)
 
     @action(detail=True, methods=["post"])
+    @repeatable()
     def rerun(self, request: Request, id: str) -> Response:
         """Run the same question on the same snapshot again."""
-
-        def start() -> Response:
-            row = self.get_object()
-            run_again(run=row.run, actor=actor_of(request))
-            return self.answer(row, status.HTTP_202_ACCEPTED)
-
-        return once(request, start)
+        row = self.get_object()
+        run_again(run=row.run, actor=actor_of(request))
+        return self.answer(row, status.HTTP_202_ACCEPTED)

@@ -23,7 +23,7 @@ from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import choices, command_list
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering, Person
 from apps.common.api.forms import Form
-from apps.common.api.preconditions import once
+from apps.common.api.preconditions import repeatable
 from apps.common.errors import Conflict
 from apps.runs.api.explanations import explanation_schema
 from apps.runs.api.machines import machine_post
@@ -38,7 +38,6 @@ from apps.runs.selectors import (
 )
 from apps.runs.services import run_progress
 from apps.runs.services.computations import computation_cancel, run_again
-from apps.systems.api.entities import IDEMPOTENCY_KEY
 from weir.lifecycle.runs import PersonCommand, RunCommand, RunState, allowed_commands
 
 PROGRESS = {
@@ -326,21 +325,19 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
 
     @extend_schema(request=CancelSerializer, responses={202: RunSerializer})
     @action(detail=True, methods=["post"])
+    @repeatable()
     def cancel(self, request: Request, id: str) -> Response:
         """Stop the run and its Spark job; a running one ends within two seconds."""
         reason = cancel_reason(request)
         computation_cancel(run=self.get_object(), actor=actor_of(request), reason=reason)
         return accepted(self.get_object(), request)
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=None, responses={202: RunSerializer})
+    @extend_schema(request=None, responses={202: RunSerializer})
     @action(detail=True, methods=["post"])
+    @repeatable()
     def rerun(self, request: Request, id: str) -> Response:
         """Open a new run on the same snapshot, with the same method, parameters and seed."""
-
-        def start() -> Response:
-            return accepted(run_again(run=self.get_object(), actor=actor_of(request)), request)
-
-        return once(request, start)
+        return accepted(run_again(run=self.get_object(), actor=actor_of(request)), request)
 
     @extend_schema(
         responses={200: OpenApiResponse({"type": "object"}, "A result as in docs/formats.md.")}

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
-from apps.common.api.preconditions import expected_version, once
+from apps.common.api.preconditions import expected_version, repeatable
 from apps.runs.api.computed import ComputedViewSet, computed_schema
 from apps.runs.api.views import RUN_STATES
 from apps.studies.api.serializers import (
@@ -39,7 +39,7 @@ from apps.studies.services import (
 )
 from apps.studies.services.computation import STUDY
 from apps.studies.services.points import row_of
-from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH
+from apps.systems.api.entities import IF_MATCH
 from weir.scenarios import study_csv, study_from_dict
 
 
@@ -94,21 +94,14 @@ class StudyViewSet(ComputedViewSet):
         """Return one study with its question."""
         return self.answer(self.get_object())
 
-    @extend_schema(
-        request=StudyRequestSerializer,
-        responses={202: StudyDetailSerializer},
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @extend_schema(request=StudyRequestSerializer, responses={202: StudyDetailSerializer})
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Freeze the system's model, or take an allocation's, and start the study on it."""
-
-        def start() -> Response:
-            form = StudyRequestSerializer(data=request.data)
-            form.is_valid(raise_exception=True)
-            study = study_start(actor=actor_of(request), **form.validated_data)
-            return self.answer(study, status.HTTP_202_ACCEPTED)
-
-        return once(request, start)
+        form = StudyRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        study = study_start(actor=actor_of(request), **form.validated_data)
+        return self.answer(study, status.HTTP_202_ACCEPTED)
 
     @extend_schema(request=StudyCheckRequestSerializer, responses=StudyCheckSerializer)
     @action(detail=False, methods=["post"])

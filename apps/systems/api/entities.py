@@ -16,7 +16,7 @@ from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import Amount, PublicId, choices, command_list
 from apps.common.api.filters import CreatedFilter, Moment, NameSearch, Ordering, Repeated
 from apps.common.api.forms import ModelForm
-from apps.common.api.preconditions import etag, expected_version, once
+from apps.common.api.preconditions import etag, expected_version, repeatable
 from apps.systems.domain.labels import KEY_RULE, MOST_LABELS, label_problem, selector
 from apps.systems.models import LONGEST_EXTERNAL_ID, Entity, Labelled, System
 from apps.systems.services import entity_create, entity_delete, entity_update
@@ -25,15 +25,6 @@ E = TypeVar("E", bound=Entity)
 
 IF_MATCH = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, required=True, description="ETag of what you edit."
-)
-IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key",
-    {"type": "string", "maxLength": 200},
-    OpenApiParameter.HEADER,
-    description="Any text that the account has not sent yet, such as a UUID. A repeat of the same "
-    "method, address and body with it changes nothing and answers as the first did, with "
-    "`Idempotency-Replayed: true`; another request with it is refused "
-    "(`idempotency_key_reused`). Requests that failed are not remembered.",
 )
 REASON = OpenApiParameter(
     "reason", str, OpenApiParameter.QUERY, description="Why; kept in the history."
@@ -129,8 +120,8 @@ class LabelledSerializer(ModelForm[L], Generic[L]):
         allow_null=True,
         allow_blank=True,
         required=False,
-        help_text="Its id in another system, unique among objects of the kind in the system; null: "
-        "it has none. Plans do not depend on it.",
+        help_text="Its id in another system; null: it has none. No two systems have the same, and "
+        "no two objects of one kind in one system. Plans do not depend on it.",
     )
     labels = LabelsField(
         required=False,
@@ -210,14 +201,15 @@ class EntitySerializer(LabelledSerializer[E], Generic[E]):
         return []
 
 
+@extend_schema_field(
+    {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "`team=port`, or `team` for any value; given several times, all must hold.",
+    }
+)
 class LabelFilter(Repeated):
     """Narrow a list to objects that have all these labels."""
-
-    def __init__(self, field_name: str) -> None:
-        super().__init__(
-            field_name=field_name,
-            label="`team=port`, or `team` for any value; given several times, all must hold.",
-        )
 
     def filter(self, qs: QuerySet[Any], value: list[str]) -> QuerySet[Any]:
         """Return the rows that have each of the labels."""
@@ -302,27 +294,23 @@ class EntityViewSet(viewsets.GenericViewSet[E], Generic[E]):
         """Return one object, with its ETag."""
         return self._answer(self.get_object())
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY])
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Add an object; the system's model version advances."""
-
-        def run() -> Response:
-            serializer = self.get_serializer(data=request.data)
-            serializer.is_valid(raise_exception=True)
-            system = serializer.validated_data["system"]
-            values, children, reason = self._split(dict(serializer.validated_data))
-            self.check_new(system, values)
-            instance = entity_create(
-                model=self._model(),
-                system=system,
-                actor=actor_of(request),
-                values=values,
-                children=children,
-                reason=reason,
-            )
-            return self._answer(instance, status.HTTP_201_CREATED)
-
-        return once(request, run)
+        serializer = self.get_serializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        system = serializer.validated_data["system"]
+        values, children, reason = self._split(dict(serializer.validated_data))
+        self.check_new(system, values)
+        instance = entity_create(
+            model=self._model(),
+            system=system,
+            actor=actor_of(request),
+            values=values,
+            children=children,
+            reason=reason,
+        )
+        return self._answer(instance, status.HTTP_201_CREATED)
 
     @extend_schema(parameters=[IF_MATCH])
     def partial_update(self, request: Request, id: str) -> Response:

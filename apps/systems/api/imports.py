@@ -22,11 +22,11 @@ from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import choices
 from apps.common.api.forms import Form, parameter
 from apps.common.api.parsers import CsvBody, JsonBody
-from apps.common.api.preconditions import once
+from apps.common.api.preconditions import IDEMPOTENCY_KEY, once
 from apps.common.api.problems import flatten
 from apps.common.errors import ApplicationError, FieldError
 from apps.systems.api.directory import Directory
-from apps.systems.api.entities import IDEMPOTENCY_KEY, EntitySerializer, EntityViewSet
+from apps.systems.api.entities import EntitySerializer, EntityViewSet
 from apps.systems.api.entities import SystemReference as SystemId
 from apps.systems.api.tables import columns_of, read_table, write_table
 from apps.systems.models import Entity, System
@@ -100,7 +100,8 @@ class ImportedSerializer(serializers.Serializer[Any]):
         help_text="Objects that were created because rows refer to them."
     )
     model_version = serializers.IntegerField(
-        help_text="The version of the model afterwards; it advances by one if anything differs."
+        help_text="The version of the model afterwards; it advances by one if anything but ids and "
+        "labels of other systems differs."
     )
     rows = ImportedRowSerializer(many=True, help_text="The first hundred created or changed.")
     also = AlsoCreatedSerializer(many=True, help_text="The first hundred of `also_created`.")
@@ -175,8 +176,8 @@ class ImportedViewSet(EntityViewSet[E], Generic[E]):
         """Create and change many objects by name, as one edit.
 
         What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
-        it is one transaction and one new version of the model, or none where nothing differs. One
-        wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+        it is one transaction and one new version of the model, or none where nothing of it differs.
+        One wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
         comma, semicolon or tab; decimal point) has a header of field names, with references by
         name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
         run.

@@ -14,9 +14,8 @@ from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import choices, command_list
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.forms import Form, changes
-from apps.common.api.preconditions import etag, expected_version, once
+from apps.common.api.preconditions import etag, expected_version, repeatable
 from apps.systems.api.entities import (
-    IDEMPOTENCY_KEY,
     IF_MATCH,
     REASON,
     LabelledFilter,
@@ -161,16 +160,12 @@ class SystemViewSet(viewsets.GenericViewSet[System]):
         """Return one system with its ETag."""
         return self._answer(self.get_object())
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY])
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Start to manage a system."""
-
-        def run() -> Response:
-            values, reason = self._checked(request)
-            system = system_create(actor=actor_of(request), values=values, reason=reason)
-            return self._answer(system, status.HTTP_201_CREATED)
-
-        return once(request, run)
+        values, reason = self._checked(request)
+        system = system_create(actor=actor_of(request), values=values, reason=reason)
+        return self._answer(system, status.HTTP_201_CREATED)
 
     @extend_schema(parameters=[IF_MATCH])
     def partial_update(self, request: Request, id: str) -> Response:

@@ -15,6 +15,15 @@ KEY_RULE = (
 )
 
 
+NO_TEXT = ("Cc", "Cs", "Zl", "Zp")
+"""Categories of what no line of text holds: control characters, half characters, line breaks."""
+
+
+def is_one_line(text: str) -> bool:
+    """Return whether a text is one line, without control characters."""
+    return not any(unicodedata.category(character) in NO_TEXT for character in text)
+
+
 def label_problem(labels: Any) -> str:
     """Return why these cannot be the labels of an object, in one sentence; empty: they can."""
     if not isinstance(labels, dict):
@@ -42,7 +51,7 @@ def _value_problem(key: str, value: Any) -> str:
         return f"The value of {key} has {len(value)} characters; at most {LONGEST_VALUE}."
     if value != value.strip():
         return f"The value of {key} begins or ends with a space."
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
+    if not is_one_line(value):
         return f"The value of {key} holds a control character, such as a line break."
     return ""
 
@@ -53,7 +62,7 @@ def selector(text: str) -> tuple[str, str | None]:
     Raises ValueError with a sentence where no object can have such a label.
     """
     key, equals, value = text.partition("=")
-    problem = key_problem(key)
+    problem = key_problem(key) or _value_problem(key, value)
     if problem:
         raise ValueError(problem)
     return key, value if equals else None

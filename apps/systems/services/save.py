@@ -114,9 +114,24 @@ def blame(instance: Entity, children: Children) -> None:
     try:
         instance.full_clean(validate_unique=True)
     except ValidationError as error:
-        raise refusal(error) from error
+        problem = refusal(error)
+        other = _holder(instance)
+        if other is not None and [one.field for one in problem.errors] == ["external_id"]:
+            message = f'"{instance.external_id}" is the external id of {other}.'
+            problem = ApplicationError.of_field("external_id", message)
+        raise problem from error
     for name, rows in children.items():
         _blame_children(instance, name, rows)
+
+
+def _holder(instance: Entity) -> Entity | None:
+    """Return the other object that has the external id of this one."""
+    if instance.external_id is None:
+        return None
+    rows = type(instance)._default_manager.filter(
+        system=instance.system, external_id=instance.external_id
+    )
+    return rows.exclude(pk=instance.pk).first()
 
 
 def _blame_children(instance: Entity, name: str, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -132,7 +132,13 @@ def system_delete(
         system_id=row.public_id,
         model_version=row.model_version,
         # The plans are deleted with the system; the audit record keeps what was executed.
-        before={"name": row.name, "product": row.product, "plans": _plans(row)},
+        before={
+            "name": row.name,
+            "external_id": row.external_id,
+            "labels": row.labels,
+            "product": row.product,
+            "plans": _plans(row),
+        },
         reason=reason,
     )
     _delete_contents(row)

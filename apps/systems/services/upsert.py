@@ -155,8 +155,9 @@ def entities_upsert(
 ) -> Upserted:
     """Create the objects whose names are new, change those that differ, leave the rest.
 
-    All of it is one edit: one transaction, one model version, an audit entry for each object, and
-    nothing at all where nothing differs. A dry run does the same and takes it back.
+    All of it is one edit: one transaction, one model version (none where only ids and labels of
+    other systems differ), an audit entry for each object, and nothing at all where nothing differs.
+    A dry run does the same and takes it back.
 
     Raises ApplicationError that names up to a hundred wrong members by row; nothing is changed.
     """
@@ -219,6 +220,7 @@ def _upsert(
     created = sum(draft.new for draft in pending)
     if pending:
         _create_missing(also)
+        _free_external_ids(pending)
         _write_or_name(pending)
         changes_model = any(draft.of_model for draft in pending)
         advance(system) if changes_model else announce(system)
@@ -300,6 +302,15 @@ def _create_missing(also: Sequence[Entity]) -> None:
     models = {type(each): None for each in also}
     for model in models:
         model._default_manager.bulk_create([each for each in also if type(each) is model])
+
+
+def _free_external_ids(pending: Sequence[_Pending[E]]) -> None:
+    """Take away the external ids that change: in one import an id may go from one object to
+    another, and the database compares row by row."""
+    keys = [draft.instance.pk for draft in pending if "external_id" in draft.columns]
+    if keys:
+        model = type(pending[0].instance)
+        model._default_manager.filter(pk__in=keys).update(external_id=None)
 
 
 def _write_or_name(pending: Sequence[_Pending[E]]) -> None:

@@ -17,6 +17,7 @@ from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import Form
+from apps.common.api.preconditions import repeatable
 from apps.systems.api.entities import SystemReference
 from apps.telemetry.api.serializers import (
     AgentAddressSerializer,
@@ -100,6 +101,7 @@ class AgentViewSet(
     needs = dict.fromkeys(["create", "partial_update", "destroy"], Permission.ADMINISTER)
 
     @extend_schema(request=EnrolSerializer, responses={201: NewAgentSerializer})
+    @repeatable(secret="credential")
     def create(self, request: Request) -> Response:
         """Enrol the agent of a broker; the answer holds its credential, once."""
         form = EnrolSerializer(data=request.data)

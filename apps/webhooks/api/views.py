@@ -17,8 +17,8 @@ from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import changes
-from apps.common.api.preconditions import etag, expected_version, once
-from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, reason_of
+from apps.common.api.preconditions import etag, expected_version, repeatable
+from apps.systems.api.entities import IF_MATCH, REASON, reason_of
 from apps.webhooks import services
 from apps.webhooks.api.serializers import (
     DELIVERY_STATES,
@@ -86,6 +86,7 @@ class WebhookViewSet(viewsets.GenericViewSet[Webhook]):
         return self._answer(self.get_object())
 
     @extend_schema(responses={201: NewWebhookSerializer})
+    @repeatable(secret="secret")
     def create(self, request: Request) -> Response:
         """Add a webhook; the answer holds its secret, once."""
         values, reason = changes(self.get_serializer(data=request.data))
@@ -123,6 +124,7 @@ class WebhookViewSet(viewsets.GenericViewSet[Webhook]):
         parameters=[IF_MATCH], request=RotationSerializer, responses=NewWebhookSerializer
     )
     @action(detail=True, methods=["post"])
+    @repeatable(secret="secret")
     def rotate(self, request: Request, id: str) -> Response:
         """Make a new secret, shown this once; the present one signs as well for some hours."""
         version = expected_version(request)
@@ -136,20 +138,17 @@ class WebhookViewSet(viewsets.GenericViewSet[Webhook]):
         )
         return self._answer(row, secret=secret)
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=None, responses={202: DeliverySerializer})
+    @extend_schema(request=None, responses={202: DeliverySerializer})
     @action(detail=True, methods=["post"])
+    @repeatable()
     def test(self, request: Request, id: str) -> Response:
         """Send an event that only shows that the address works."""
-
-        def run() -> Response:
-            row = services.webhook_test(webhook=self.get_object(), actor=actor_of(request))
-            return Response(
-                DeliverySerializer(row, context=self.get_serializer_context()).data,
-                status=status.HTTP_202_ACCEPTED,
-                headers={"Location": f"/api/v1/deliveries/{row.public_id}"},
-            )
-
-        return once(request, run)
+        row = services.webhook_test(webhook=self.get_object(), actor=actor_of(request))
+        return Response(
+            DeliverySerializer(row, context=self.get_serializer_context()).data,
+            status=status.HTTP_202_ACCEPTED,
+            headers={"Location": f"/api/v1/deliveries/{row.public_id}"},
+        )
 
 
 class DeliveryFilter(CreatedFilter):
@@ -190,20 +189,17 @@ class DeliveryViewSet(
     def get_serializer_class(self) -> Any:
         return DeliveryDetailSerializer if self.action == "retrieve" else DeliverySerializer
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=None, responses={202: DeliverySerializer})
+    @extend_schema(request=None, responses={202: DeliverySerializer})
     @action(detail=True, methods=["post"])
+    @repeatable()
     def redeliver(self, request: Request, id: str) -> Response:
         """Send a delivery once more, at once, as the same message."""
-
-        def run() -> Response:
-            row = services.delivery_repeat(delivery=self.get_object())
-            return Response(
-                DeliverySerializer(row, context=self.get_serializer_context()).data,
-                status=status.HTTP_202_ACCEPTED,
-                headers={"Location": f"/api/v1/deliveries/{row.public_id}"},
-            )
-
-        return once(request, run)
+        row = services.delivery_repeat(delivery=self.get_object())
+        return Response(
+            DeliverySerializer(row, context=self.get_serializer_context()).data,
+            status=status.HTTP_202_ACCEPTED,
+            headers={"Location": f"/api/v1/deliveries/{row.public_id}"},
+        )
 
 
 class EventTypesView(APIView):

@@ -15400,6 +15400,7 @@ export interface components {
              *     - `bad_request` (400): The request cannot be read.
              *     - `parse_error` (400): The body is no JSON.
              *     - `invalid_idempotency_key` (400): The key has more than 200 characters.
+             *     - `secret_shown_once` (409): The request with this key was carried out; its answer held a secret that is not shown again.
              *     - `idempotency_key_reused` (422): The key was used with another method, path or body.
              *     - `not_found` (404): There is no such object, or it was deleted.
              *     - `method_not_allowed` (405): This address takes other methods.
@@ -15710,7 +15711,10 @@ export interface operations {
     agents_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -15743,6 +15747,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -15928,7 +15933,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -16193,7 +16198,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -16360,7 +16365,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -16463,7 +16468,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -16773,7 +16778,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -17102,7 +17107,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -17383,7 +17388,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -17519,6 +17524,8 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
                 /** @description ETag of what you edit. */
                 "If-Match": string;
             };
@@ -17560,6 +17567,7 @@ export interface operations {
             412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
@@ -17577,6 +17585,8 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
                 /** @description ETag of what you edit. */
                 "If-Match": string;
             };
@@ -17615,6 +17625,7 @@ export interface operations {
             412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
@@ -17632,6 +17643,8 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
                 /** @description ETag of what you edit. */
                 "If-Match": string;
             };
@@ -17670,6 +17683,7 @@ export interface operations {
             412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
@@ -17795,7 +17809,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -18124,7 +18138,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -18475,7 +18489,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -18595,7 +18609,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -18848,7 +18862,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -19146,7 +19160,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -19240,7 +19254,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -19292,7 +19306,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -19344,7 +19358,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -19521,7 +19535,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -19725,7 +19739,10 @@ export interface operations {
     executions_actions_decide_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 action_id: string;
                 id: string;
@@ -19761,6 +19778,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -19776,7 +19794,10 @@ export interface operations {
     executions_pause_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -19809,6 +19830,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -19824,7 +19846,10 @@ export interface operations {
     executions_resume_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -19858,6 +19883,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -19873,7 +19899,10 @@ export interface operations {
     executions_roll_back_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -19906,6 +19935,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -19921,7 +19951,10 @@ export interface operations {
     executions_stop_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -19954,6 +19987,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -20115,7 +20149,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -20413,7 +20447,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -20600,7 +20634,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -20694,7 +20728,10 @@ export interface operations {
     interest_imports_cancel_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -20729,6 +20766,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -20864,7 +20902,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -21182,7 +21220,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -21530,7 +21568,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -21705,7 +21743,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -22048,7 +22086,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -22102,7 +22140,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -22206,7 +22244,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -22292,7 +22330,10 @@ export interface operations {
     overlay_evaluations_cancel_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -22327,6 +22368,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -22343,7 +22385,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -22554,7 +22596,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -22941,7 +22983,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -23074,7 +23116,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -23208,7 +23250,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -23445,7 +23487,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -23530,7 +23572,10 @@ export interface operations {
     plans_accept_overload_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -23579,7 +23624,10 @@ export interface operations {
     plans_approve_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -23613,6 +23661,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -23662,7 +23711,10 @@ export interface operations {
     plans_discard_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -23695,6 +23747,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -23746,7 +23799,10 @@ export interface operations {
     plans_execute_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -23781,6 +23837,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -23871,7 +23928,10 @@ export interface operations {
     plans_reject_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -23904,6 +23964,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -23920,7 +23981,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -23974,7 +24035,10 @@ export interface operations {
     plans_submit_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -24007,6 +24071,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -24022,7 +24087,10 @@ export interface operations {
     plans_withdraw_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -24055,6 +24123,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -24364,7 +24433,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -24686,7 +24755,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -24919,7 +24988,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -25112,7 +25181,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -25205,7 +25274,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -25465,7 +25534,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -25602,7 +25671,10 @@ export interface operations {
     runs_cancel_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -25683,6 +25755,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -25699,7 +25772,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -26181,7 +26254,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -26500,7 +26573,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -26646,7 +26719,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -26960,7 +27033,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -27073,7 +27146,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -27283,7 +27356,10 @@ export interface operations {
     studies_cancel_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -27318,6 +27394,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -27334,7 +27411,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -27615,7 +27692,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -27942,7 +28019,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -28092,7 +28169,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -28417,7 +28494,10 @@ export interface operations {
     systems_adopt_restored: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -28450,6 +28530,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -28875,7 +28956,10 @@ export interface operations {
     tokens_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -28910,6 +28994,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -29074,7 +29159,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -29471,7 +29556,10 @@ export interface operations {
     topics_adaptation_resume: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -29504,6 +29592,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -29519,7 +29608,10 @@ export interface operations {
     topics_adaptation_stop: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -29552,6 +29644,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -29700,7 +29793,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -29895,7 +29988,10 @@ export interface operations {
     users_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -29935,6 +30031,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -30176,7 +30273,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -30492,7 +30589,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -30729,7 +30826,10 @@ export interface operations {
     webhooks_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -30773,6 +30873,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -30925,6 +31026,8 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
                 /** @description ETag of what you edit. */
                 "If-Match": string;
             };
@@ -30964,6 +31067,7 @@ export interface operations {
             412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
@@ -30981,7 +31085,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {

@@ -53,3 +53,17 @@ export function useKeys(keys: Keys, enabled = true) {
     return () => window.removeEventListener("keydown", onKey);
   }, [enabled]);
 }
+
+/** Submit a form as its button would: a field that takes what was typed when it is left takes it
+ * before. */
+export function submitForm(id: string) {
+  const form = document.getElementById(id);
+  const focused = document.activeElement;
+  if (!(form instanceof HTMLFormElement)) return;
+  if (focused instanceof HTMLElement && form.contains(focused)) focused.blur();
+  // What leaving the field changed has to be drawn first.
+  setTimeout(() => {
+    form.requestSubmit();
+    if (focused instanceof HTMLElement) focused.focus();
+  }, 0);
+}

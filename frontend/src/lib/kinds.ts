@@ -48,7 +48,7 @@ export const KINDS: Record<CatalogKind, Words> = {
     one: "correlation key",
     many: "Correlation keys",
     section: "topics",
-    about: "Labels on publishers that tend to send at the same moment.",
+    about: "Marks on publishers that tend to send at the same moment.",
   },
   "utility-functions": {
     one: "utility function",

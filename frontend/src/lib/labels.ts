@@ -12,15 +12,16 @@ export function readLabels(words: readonly string[]): {
   labels: Record<string, string>;
   problem: string | null;
 } {
-  const labels: Record<string, string> = {};
+  const labels = new Map<string, string>();
+  const answer = (problem: string | null) => ({ labels: Object.fromEntries(labels), problem });
   for (const word of words) {
     const at = word.indexOf("=");
-    if (at < 0) return { labels, problem: `"${word}" has no "=": write key=value.` };
+    if (at < 0) return answer(`"${word}" has no "=": write key=value.`);
     const key = word.slice(0, at).trim();
-    if (Object.hasOwn(labels, key)) return { labels, problem: `${key} is given twice.` };
-    labels[key] = word.slice(at + 1).trim();
+    if (labels.has(key)) return answer(`${key} is given twice.`);
+    labels.set(key, word.slice(at + 1).trim());
   }
-  return { labels, problem: null };
+  return answer(null);
 }
 
 export const LABELS_HINT = "key=value; press Enter after each. Plans do not depend on them.";

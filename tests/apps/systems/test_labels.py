@@ -84,7 +84,8 @@ def test_an_external_id_is_one_objects_of_its_kind_in_its_system(
         row = create(api, kind, world, name)
         assert (row.status_code, row.json()["external_id"]) == (201, None)
     status, errors = error(edit(api, row.json(), kind.path, external_id=KNOWN["external_id"]))
-    assert (status, [field for field, _ in errors]) == (400, ["external_id"])
+    message = f'"{KNOWN["external_id"]}" is the external id of alpha.'
+    assert (status, errors) == (400, [("external_id", message)])
 
 
 def test_kinds_and_systems_may_share_an_external_id(api: Any) -> None:
@@ -111,6 +112,7 @@ def test_kinds_and_systems_may_share_an_external_id(api: Any) -> None:
         ({"team": "x" * 201}, "201 characters; at most 200"),
         ({"team": "a\nb"}, "control character"),
         ({"team": " port"}, "begins or ends with a space"),
+        ({"team": "a\u2028b"}, "control character"),
         ({f"k{number}": "" for number in range(33)}, "33 labels; an object has at most 32"),
         (["team"], "Labels are texts by key"),
         ("team=port", "Labels are texts by key"),
@@ -132,7 +134,7 @@ def test_labels_at_their_limits_are_kept(api: Any, world: World) -> None:
     assert api.post("/api/v1/correlation-keys", body, format="json").json()["labels"] == labels
 
 
-@pytest.mark.parametrize("external_id", ["x" * 201, "a\nb", 2**70, True, {"id": 1}])
+@pytest.mark.parametrize("external_id", ["x" * 201, "a\nb", "a\u2029b", 2**70, True, {"id": 1}])
 def test_an_external_id_is_one_short_line(api: Any, world: World, external_id: Any) -> None:
     body = {"system": str(world.system.public_id), "name": "quay", "external_id": external_id}
     answer = api.post("/api/v1/correlation-keys", body, format="json")
@@ -163,7 +165,8 @@ def test_lists_are_narrowed_by_what_others_call_objects(api: Any) -> None:
     assert names(api, "brokers", "label=team=") == []
     assert names(api, "brokers", "label=x=" + quote("1=2")) == ["c"]
     assert names(api, "brokers", "label=") == ["a", "b", "c", "d"]
-    for wrong in ("%20team", "=port", "gr%C3%B6%C3%9Fe=1", "%00"):
+    wrongs = ("%20team", "=port", "gr%C3%B6%C3%9Fe=1", "%00", "team=%00", "team=%20x")
+    for wrong in (*wrongs, "team=" + "x" * 201):
         status, errors = error(api.get(f"/api/v1/brokers?label={wrong}"))
         assert (status, [field for field, _ in errors]) == (400, ["label"]), wrong
 
@@ -194,6 +197,14 @@ def test_systems_have_them_too(api: Any) -> None:
     assert both["model_version"] == row["model_version"] + 1
     assert names(api, "systems", "label=team") == []
     assert names(api, "systems", f"external_id={KNOWN['external_id']}") == ["harbour"]
+
+
+def test_the_history_of_a_deleted_system_says_what_others_called_it(api: Any) -> None:
+    row = api.post("/api/v1/systems", {"name": "harbour", **KNOWN}, format="json").json()
+    headers = {"if-match": f'"{row["version"]}"'}
+    assert api.delete(f"/api/v1/systems/{row['id']}", headers=headers).status_code == 204
+    before = AuditEntry.objects.get(object_id=row["id"], action="delete").before
+    assert {name: before[name] for name in KNOWN} == KNOWN
 
 
 def test_no_plan_goes_stale_by_a_label_and_none_blames_it(api: Any) -> None:
@@ -251,6 +262,32 @@ class TestImports:
             AuditEntry.objects.filter(action="update").values_list("object_name", "model_version")
         )
         assert versions == {"a": None, "b": version + 1}
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            [("a", "2"), ("b", "1")],
+            [("b", "1"), ("a", None)],
+            [("a", None), ("b", "1")],
+            [("a", ""), ("c", "1")],
+            [("c", "1"), ("a", "3")],
+        ],
+    )
+    def test_an_external_id_may_go_from_one_object_to_another(
+        self, api: Any, rows: list[tuple[str, str | None]]
+    ) -> None:
+        system = make_system()
+        for name, number in (("a", "1"), ("b", "2")):
+            row = make_broker(system, name)
+            Broker.objects.filter(pk=row.pk).update(external_id=number)
+        given = [
+            {"name": name, "external_id": external_id, "capacities": []}
+            for name, external_id in rows
+        ]
+        answer = self.send(api, system, given)
+        assert answer.status_code == 200, answer.content
+        stored = dict(Broker.objects.values_list("name", "external_id"))
+        assert stored == {"a": "1", "b": "2"} | {name: value or None for name, value in rows}
 
     def test_an_external_id_that_is_taken_names_its_row(self, api: Any) -> None:
         system = make_system()

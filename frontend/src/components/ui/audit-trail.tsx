@@ -30,9 +30,9 @@ export function valueText(value: unknown): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "string") return MOMENT.test(value) ? exactTime(value) : value;
   if (Array.isArray(value)) return value.length === 0 ? "none" : value.map(valueText).join("; ");
-  return Object.entries(value)
-    .map(([name, part]) => `${name} ${valueText(part)}`)
-    .join(", ");
+  const members = Object.entries(value);
+  if (members.length === 0) return "none";
+  return members.map(([name, part]) => `${name} ${valueText(part)}`).join(", ");
 }
 
 /** The former and the new value of every field that an entry touched. */

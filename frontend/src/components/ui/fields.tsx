@@ -277,6 +277,8 @@ export function WordsField({
           value={value}
           onChange={onChange}
           splitChars={holdCommas ? [] : [","]}
+          // Words that differ in case alone are two.
+          isDuplicate={(word, words) => words.includes(word)}
           disabled={common.disabled}
           error={common.error ? true : undefined}
         />

@@ -206,6 +206,40 @@ describe("an object", () => {
     });
   });
 
+  it("saves a label that Ctrl+S finds half typed, and one that differs in case alone", async () => {
+    const labelled = topic({ labels: { team: "port" } });
+    const asked = serve({ ...base, [`GET ${path}`]: ok(labelled), [`PATCH ${path}`]: ok(T) });
+    const { user } = renderPage(<ObjectPage />, `${LIST}/:id`, address);
+    const field = await screen.findByLabelText(/^Labels/);
+    await user.type(field, "Team=Port{Enter}tier=1");
+    await user.keyboard("{Control>}s{/Control}");
+    await waitFor(() => expect(asked.some((one: Asked) => one.method === "PATCH")).toBe(true));
+    expect(asked.find((one: Asked) => one.method === "PATCH")?.body).toEqual({
+      labels: { team: "port", Team: "Port", tier: "1" },
+    });
+  });
+
+  it("keeps what one has typed over a later version, and nothing else", async () => {
+    let latest = T;
+    const asked = serve({
+      ...base,
+      [`GET ${path}`]: () => ok(latest),
+      [`PATCH ${path}`]: () => {
+        latest = topic({ version: 4, external_id: "ci-1", labels: { team: "ops" } });
+        return problem(412, "version_mismatch", "Changed by someone else.");
+      },
+    });
+    const { user } = renderPage(<ObjectPage />, `${LIST}/:id`, address);
+    await user.type(await screen.findByLabelText(/^Description/), "mine");
+    await user.click(screen.getByRole("button", { name: "Save" }));
+    await user.click(await screen.findByRole("button", { name: "keep mine and save over it" }));
+    await user.click(screen.getByRole("button", { name: "Save" }));
+    const sent = () => asked.filter((one: Asked) => one.method === "PATCH");
+    await waitFor(() => expect(sent()).toHaveLength(2));
+    expect(sent()[1]?.headers.get("If-Match")).toBe('"4"');
+    expect(Object.keys(sent()[1]?.body as object)).toEqual(["description"]);
+  });
+
   it("says that someone else changed it, and keeps one's own entries", async () => {
     let latest = T;
     serve({

@@ -75,7 +75,10 @@ function Lines({ row }: { row: Row }) {
 }
 
 const isNothing = (value: unknown): boolean =>
-  value === null || value === "" || value === false || (Array.isArray(value) && !value.length);
+  value === null ||
+  value === "" ||
+  value === false ||
+  (typeof value === "object" && Object.keys(value).length === 0);
 
 export function ImportPreview({
   result,
@@ -97,7 +100,9 @@ export function ImportPreview({
         {changes > 0 ? (
           <span className="muted">
             {" "}
-            · model v{fixed(now.model_version)} → v{fixed(result.model_version)}
+            {result.model_version === now.model_version
+              ? `· model v${fixed(now.model_version)} stays`
+              : `· model v${fixed(now.model_version)} → v${fixed(result.model_version)}`}
           </span>
         ) : (
           ": the system is as the table says."

@@ -18,7 +18,7 @@ import { PageHead } from "@/components/ui/page";
 import { Empty, Panel } from "@/components/ui/panel";
 import { tellFailure, tellWithUndo } from "@/components/ui/toast";
 import { useCurrentSystemIs } from "@/lib/current-system";
-import { useKeys } from "@/lib/keyboard";
+import { submitForm, useKeys } from "@/lib/keyboard";
 import { isKind, KINDS, to } from "@/lib/kinds";
 import { complaintsOf, problemOf } from "@/lib/problem";
 
@@ -101,7 +101,7 @@ function NewObject({ system, kind }: { system: string; kind: CatalogKind }) {
       setBusy(false);
     }
   };
-  useKeys({ "ctrl+s": () => void save() });
+  useKeys({ "ctrl+s": () => submitForm("object") });
 
   return (
     <>

@@ -30,7 +30,7 @@ import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { tell, tellFailure, tellWithUndo } from "@/components/ui/toast";
 import { askAddress } from "@/lib/computations";
 import { useCurrentSystemIs } from "@/lib/current-system";
-import { useKeys } from "@/lib/keyboard";
+import { submitForm, useKeys } from "@/lib/keyboard";
 import { isKind, KINDS, to } from "@/lib/kinds";
 import { complaintsOf, problemOf } from "@/lib/problem";
 import { ageText, exactTime } from "@/lib/time";
@@ -158,7 +158,7 @@ function ObjectView({
   };
 
   useKeys({
-    "ctrl+s": () => void save(),
+    "ctrl+s": () => submitForm("object"),
     e: () => document.querySelector<HTMLElement>("#object input, #object select")?.focus(),
   });
 
@@ -248,7 +248,8 @@ function ObjectView({
                   type="button"
                   className="link"
                   onClick={() => {
-                    form.setDraft(form.draft);
+                    // What one has not touched is as somebody else, or a program, has left it.
+                    form.setDraft(form.mine);
                     setBase(latest);
                   }}
                 >
@@ -259,7 +260,11 @@ function ObjectView({
             ) : null}
             <Panel
               title={mayEdit ? "Edit" : "Values"}
-              sub={mayEdit ? "saving advances the model version" : "you may read this object"}
+              sub={
+                mayEdit
+                  ? "saving what is part of the model advances its version"
+                  : "you may read this object"
+              }
             >
               <div style={{ maxWidth: 760, paddingTop: 4 }}>
                 <ObjectForm

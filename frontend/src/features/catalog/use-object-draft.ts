@@ -50,7 +50,13 @@ export function useObjectDraft(descriptor: Descriptor, object: LooseRow | null, 
     return { body, errors: found };
   };
 
-  const isDirty = JSON.stringify(former) !== JSON.stringify(draft);
+  /** The fields that differ from the object, alone. */
+  const mine = Object.fromEntries(
+    Object.entries(draft).filter(
+      ([name, value]) => JSON.stringify(former[name]) !== JSON.stringify(value),
+    ),
+  );
+  const isDirty = Object.keys(mine).length > 0;
   const curveParameters = utility ? readParameters(described, utility.parameters) : null;
   const points = utility
     ? Object.values(utility.parameters).flatMap((value) => (Array.isArray(value) ? value : []))
@@ -63,6 +69,7 @@ export function useObjectDraft(descriptor: Descriptor, object: LooseRow | null, 
     errors,
     setErrors,
     read,
+    mine,
     isDirty,
     reset: () => {
       setEdited({});

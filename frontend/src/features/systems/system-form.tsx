@@ -30,6 +30,14 @@ export function systemBody(draft: SystemDraft): {
   };
 }
 
+/** What differs between two drafts, or two bodies. */
+export const differing = <T extends object>(before: T, after: T): Partial<T> =>
+  Object.fromEntries(
+    Object.entries(after).filter(
+      ([name, value]) => JSON.stringify(before[name as keyof T]) !== JSON.stringify(value),
+    ),
+  ) as Partial<T>;
+
 const PRODUCTS = [
   { value: "simulated", label: "Simulated" },
   { value: "nats", label: "NATS" },

@@ -7,7 +7,7 @@ import { AccessPanel } from "./access-panel";
 import { ChecklistPanel } from "./checklist-panel";
 import { ModelStatePanel } from "./model-state-panel";
 import { RetentionPanel } from "./retention-panel";
-import { SYSTEM_FIELDS, systemBody, SystemForm, type SystemDraft } from "./system-form";
+import { differing, SYSTEM_FIELDS, systemBody, SystemForm, type SystemDraft } from "./system-form";
 
 import { auditQuery } from "@/api/administration";
 import { keys } from "@/api/query-keys";
@@ -83,6 +83,12 @@ function SystemView({ latest }: { latest: System }) {
     setDraft(draftOf(system));
   };
 
+  const keepMine = () => {
+    // What one has not touched is as somebody else, or a program, has left it.
+    setDraft({ ...draftOf(latest), ...differing(draftOf(base), draft) });
+    setBase(latest);
+  };
+
   const save = async () => {
     if (!isDirty) return;
     const { body, errors: wrong } = systemBody(draft);
@@ -90,8 +96,9 @@ function SystemView({ latest }: { latest: System }) {
     if (wrong.length > 0) return;
     await send(
       async () => {
-        const former = systemBody(draftOf(base)).body;
-        const saved = await systemUpdate(base.id, base.version, body);
+        const stored = systemBody(draftOf(base)).body;
+        const former = differing(body, stored);
+        const saved = await systemUpdate(base.id, base.version, differing(stored, body));
         take(saved);
         tellWithUndo(`Saved system ${saved.name}`, async () => {
           take(
@@ -165,7 +172,7 @@ function SystemView({ latest }: { latest: System }) {
                   Load the stored version
                 </button>{" "}
                 or{" "}
-                <button type="button" className="link" onClick={() => setBase(latest)}>
+                <button type="button" className="link" onClick={keepMine}>
                   keep mine and save over it
                 </button>
                 .
