@@ -282,12 +282,6 @@ REQUESTS: dict[str, Example] = {
         "current": "correct horse battery staple",
         "password": "another phrase nobody guesses",
     },
-    "PATCH /session/notifications": {
-        "timezone": "Europe/Berlin",
-        "digest_at": "08:00:00",
-        "quiet_from": "20:00:00",
-        "quiet_until": "07:00:00",
-    },
     "POST /executions/{id}/pause": {"reason": WHY},
     "POST /executions/{id}/stop": {"reason": WHY},
     "POST /executions/{id}/resume": {"override_window": True, "reason": WHY},

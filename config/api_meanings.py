@@ -120,6 +120,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "manage_tokens": "Make and revoke one's own tokens.",
         "manage_connections": "Connect systems to where plans open their changes.",
         "manage_webhooks": "Choose which systems hear of what happens.",
+        "manage_channels": "Choose which channels of chats are told of what is new.",
     },
     "TokenCommandEnum": {"revoke": "DELETE it."},
     "EditCommandEnum": {"edit": "PATCH it."},

@@ -9,9 +9,9 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, transaction
 
 from apps.audit.models import AuditEntry
+from apps.common.locks import lock_until_commit
 
 NUMBERED_AT_ONCE = 1_000
-_LOCK = int.from_bytes(b"events")
 _NUMBER = """
 WITH visible AS (
     DELETE FROM audit_newentry WHERE entry_id IN (
@@ -95,13 +95,11 @@ def events_number(*, wait: bool = False) -> int:
     numbers are in that order, and no smaller one comes later. Where another process is at it,
     nothing is done, or with `wait` once that one has committed.
     """
-    lock = "pg_advisory_xact_lock" if wait else "pg_try_advisory_xact_lock"
     count = NUMBERED_AT_ONCE
     total = 0
     while count == NUMBERED_AT_ONCE:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(f"SELECT {lock}(%s)", [_LOCK])
-            if cursor.fetchone()[0] is False:
+            if not lock_until_commit("events", wait=wait):
                 return total
             cursor.execute(_NUMBER, [NUMBERED_AT_ONCE])
             count = cursor.rowcount

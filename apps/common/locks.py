@@ -29,3 +29,13 @@ def lock_while(name: str) -> Iterator[bool]:
         if held:
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [int.from_bytes(name.encode())])
+
+
+def lock_until_commit(name: str, *, wait: bool = False) -> bool:
+    """Take this lock until the transaction ends; return False while another process has it. With
+    `wait` it is taken once that one has ended its transaction."""
+    call = "pg_advisory_xact_lock" if wait else "pg_try_advisory_xact_lock"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {call}(%s)", [int.from_bytes(name.encode("ascii"))])
+        # The one that waits answers nothing, which is no False.
+        return cursor.fetchone()[0] is not False

@@ -52,6 +52,7 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "taken_meanwhile": (409, "Another request has just taken this name or number."),
     "constraint_violated": (409, "The change breaks a rule; `violated_constraint` names it."),
     "webhook_disabled": (409, "The webhook is disabled; enable it first."),
+    "channel_disabled": (409, "The channel is disabled; enable it first."),
     "still_in_use": (409, "Other objects refer to it; change those first."),
     "confirmation_needed": (409, "Send the change again with `confirm: true`."),
     "in_force": (409, "Brokers obey what this would change; change it by a plan."),

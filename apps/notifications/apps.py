@@ -2,6 +2,6 @@ from django.apps import AppConfig
 
 
 class NotificationsConfig(AppConfig):
-    """Send people what waits for them, at the times that they chose."""
+    """Tell people and channels of chats what is new, at the times that were chosen."""
 
     name = "apps.notifications"

@@ -1,4 +1,4 @@
-"""Store when and of what people are told, and what they were told."""
+"""Store when and of what people and channels are told, and what they were told."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -10,6 +10,7 @@ from apps.common.models import BaseModel
 from apps.inbox.domain.items import ItemKind
 from apps.inbox.models import Item
 from apps.notifications.domain.timing import Rhythm
+from apps.systems.models import System
 
 BY_DEFAULT = sorted(set(ItemKind) - {ItemKind.EXECUTION_PAUSED})
 """What people are told of until they choose: all but what somebody has just done by hand."""
@@ -22,13 +23,16 @@ def kinds_by_default() -> list[str]:
     return [kind.value for kind in BY_DEFAULT]
 
 
-class NotificationSettings(BaseModel):
-    """What one person is told by e-mail, and when; without a row the defaults hold."""
+KNOWN_KINDS = Q(kinds__contained_by=KIND_NAMES)
+BOTH_ENDS = Q(quiet_from=None, quiet_until=None) | Q(
+    quiet_from__isnull=False, quiet_until__isnull=False
+)
+FOR_ONE = Q(person=None, channel__isnull=False) | Q(person__isnull=False, channel=None)
 
-    person = models.OneToOneField(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notification_settings"
-    )
-    by_email = models.BooleanField(default=True)
+
+class Choice(BaseModel):
+    """What a person or a channel is told of, and when."""
+
     kinds: "ArrayField[list[str], list[str]]" = ArrayField(
         models.CharField(max_length=32), default=kinds_by_default, blank=True
     )
@@ -39,29 +43,97 @@ class NotificationSettings(BaseModel):
     version = models.PositiveIntegerField(default=1)
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(kinds__contained_by=KIND_NAMES), name="notified_of_known_kinds"
-            ),
-            models.CheckConstraint(
-                condition=Q(quiet_from=None, quiet_until=None)
-                | Q(quiet_from__isnull=False, quiet_until__isnull=False),
-                name="quiet_hours_have_both_ends",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"notifications of {self.person}"
+        abstract = True
 
     @property
     def rhythm(self) -> Rhythm:
-        """Return when the person is written to."""
+        """Return when messages are sent."""
         return Rhythm(
             timezone=self.timezone,
             digest_at=self.digest_at,
             quiet_from=self.quiet_from,
             quiet_until=self.quiet_until,
         )
+
+
+class NotificationSettings(Choice):
+    """What one person is told by e-mail, and when; without a row the defaults hold."""
+
+    person = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notification_settings"
+    )
+    by_email = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=KNOWN_KINDS, name="notified_of_known_kinds"),
+            models.CheckConstraint(condition=BOTH_ENDS, name="quiet_hours_have_both_ends"),
+        ]
+
+    def __str__(self) -> str:
+        return f"notifications of {self.person}"
+
+
+class Shape(models.TextChoices):
+    """Name the chats whose incoming webhooks take messages."""
+
+    SLACK = "slack", "Slack"
+    TEAMS = "teams", "Microsoft Teams"
+
+
+class Channel(Choice):
+    """A channel of a chat, and how what was posted to it last went."""
+
+    name = models.CharField(max_length=100, unique=True)
+    shape = models.CharField(max_length=8, choices=Shape.choices)
+    credential = models.CharField(
+        max_length=300, help_text="Where the address of its incoming webhook is; never the address."
+    )
+    all_systems = models.BooleanField(default=True)
+    systems = models.ManyToManyField(
+        System, through="ChannelSystem", related_name="channels", blank=True
+    )
+    enabled = models.BooleanField(default=True)
+    tried_at = models.DateTimeField(null=True)
+    last_sent_at = models.DateTimeField(null=True)
+    failures = models.PositiveIntegerField(default=0, help_text="In a row.")
+    failing_since = models.DateTimeField(null=True)
+    problem = models.TextField(blank=True)
+    retry_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(condition=KNOWN_KINDS, name="channel_hears_of_known_kinds"),
+            models.CheckConstraint(
+                condition=BOTH_ENDS, name="quiet_hours_of_channel_have_both_ends"
+            ),
+            models.CheckConstraint(condition=Q(shape__in=Shape.values), name="channel_shape_known"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ChannelSystem(models.Model):
+    """A system of which a channel hears. Deleting a system waits for no channel."""
+
+    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="chosen")
+    system = models.ForeignKey(
+        System,
+        to_field="public_id",
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        related_name="+",
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["channel", "system"], name="system_once_per_channel")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.system_id} for {self.channel}"
 
 
 class Reason(models.TextChoices):
@@ -73,12 +145,20 @@ class Reason(models.TextChoices):
 
 
 class Message(BaseModel):
-    """One e-mail, as it was written: each attempt sends the same, under the same id."""
+    """One e-mail, or message in a chat, as it was written: each attempt sends the same."""
 
     person = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="messages"
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="messages"
     )
-    address = models.EmailField(help_text="The person's, when it was written.")
+    channel = models.ForeignKey(
+        Channel, on_delete=models.CASCADE, null=True, related_name="messages"
+    )
+    is_test = models.BooleanField(
+        default=False, help_text="It only shows that the channel works: once, and at any hour."
+    )
+    address = models.EmailField(
+        blank=True, help_text="The person's, when it was written; empty for a channel."
+    )
     subject = models.CharField(max_length=200)
     body = models.TextField()
     attempts = models.PositiveIntegerField(default=0)
@@ -97,11 +177,13 @@ class Message(BaseModel):
                 name="message_to_be_mailed",
             ),
             models.Index(fields=["person", "-id"], name="message_by_person"),
+            models.Index(fields=["channel", "-id"], name="message_by_channel"),
         ]
         constraints = [
+            models.CheckConstraint(condition=FOR_ONE, name="message_for_one"),
             models.CheckConstraint(
                 condition=Q(sent_at=None) | Q(given_up_at=None), name="message_ends_one_way"
-            )
+            ),
         ]
 
     def __str__(self) -> str:
@@ -109,10 +191,13 @@ class Message(BaseModel):
 
 
 class Notice(BaseModel):
-    """What one person is to be told of one item, for one reason."""
+    """What one person or channel is to be told of one item, for one reason."""
 
     person = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices"
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="notices"
+    )
+    channel = models.ForeignKey(
+        Channel, on_delete=models.CASCADE, null=True, related_name="notices"
     )
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="notices")
     reason = models.CharField(max_length=8, choices=Reason.choices)
@@ -131,8 +216,15 @@ class Notice(BaseModel):
                 fields=["due_at"], condition=Q(message=None, over_at=None), name="notice_waiting"
             ),
             models.Index(fields=["item", "person"], name="notice_of_item"),
+            models.Index(fields=["channel", "item"], name="notice_by_channel"),
         ]
         constraints = [
+            models.CheckConstraint(condition=FOR_ONE, name="notice_for_one"),
+            models.UniqueConstraint(
+                fields=["channel", "item"],
+                condition=Q(message=None, over_at=None),
+                name="one_notice_waits_per_channel",
+            ),
             models.UniqueConstraint(
                 fields=["person", "item"],
                 condition=Q(message=None, over_at=None),
@@ -144,4 +236,4 @@ class Notice(BaseModel):
         ]
 
     def __str__(self) -> str:
-        return f"{self.item} for {self.person}"
+        return f"{self.item} for {self.person or self.channel}"

@@ -233,6 +233,7 @@ CELERY_TASK_ROUTES = {
     "webhooks.send": {"queue": "integrations"},
     "webhooks.tidy": {"queue": "control"},
     "notifications.send": {"queue": "integrations"},
+    "notifications.post": {"queue": "integrations"},
     "notifications.tidy": {"queue": "control"},
 }
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -243,6 +244,7 @@ CELERY_BEAT_SCHEDULE = {
     "webhooks.follow": {"task": "webhooks.follow", "schedule": schedule(run_every=3.0)},
     "webhooks.tidy": {"task": "webhooks.tidy", "schedule": schedule(run_every=3600.0)},
     "notifications.send": {"task": "notifications.send", "schedule": schedule(run_every=5.0)},
+    "notifications.post": {"task": "notifications.post", "schedule": schedule(run_every=5.0)},
     "notifications.tidy": {"task": "notifications.tidy", "schedule": schedule(run_every=3600.0)},
 }
 # Beat records each call at once: a killed beat repeats its last call at most.

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from config.stack import Stack
+from tests.apps.webhooks.receiver import Receiver, receiving
 from tests.e2e.api import Api
 from tests.e2e.browsing import CHROMIUM, FLAGS, sign_in
 from tests.e2e.desks import mapped
@@ -51,7 +52,14 @@ def mail() -> Iterator[MailServer]:
 
 
 @pytest.fixture(scope="session")
-def weir(mail: MailServer) -> Iterator[Stack]:
+def chat() -> Iterator[Receiver]:
+    """Where the system posts to channels of chats."""
+    with receiving() as receiver:
+        yield receiver
+
+
+@pytest.fixture(scope="session")
+def weir(mail: MailServer, chat: Receiver) -> Iterator[Stack]:
     """Everything that `make up` starts, with the demo loaded and in motion."""
     given = {k: v for k, v in os.environ.items() if k not in OF_OTHER_STACKS}
     keep = bool(os.environ.get("WEIR_TEST_SERVERS_KEEP"))
@@ -67,6 +75,7 @@ def weir(mail: MailServer) -> Iterator[Stack]:
             **OTHER_SERVERS,
             "WEIR_SMTP_URL": f"smtp://127.0.0.1:{mail.port}?starttls=no",
             "WEIR_MAIL_FROM": "weir@example.org",
+            "WEIR_CREDENTIAL_OPS_CHAT": chat.address,
         },
     )
     stack.up()

@@ -1,12 +1,16 @@
-"""From the message to the page: whoever is called comes by e-mail, and decides."""
+"""From the message to the page: whoever is called comes by e-mail or from a chat, and decides."""
 
+import json
 import re
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.apps.webhooks.receiver import Receiver
 from tests.e2e.fleet import Fleet
 from tests.mail_server import MailServer
 
@@ -70,3 +74,58 @@ def test_an_approver_and_an_operator_come_from_messages_and_decide(
     approver.get_by_label("Write to me").uncheck()
     approver.get_by_role("button", name="Save notifications").click()
     expect(approver.get_by_text("Saved what you are told")).to_be_visible()
+
+
+@pytest.fixture
+def channel(fleet: Fleet) -> Iterator[str]:
+    """A name for a channel, which is gone afterwards."""
+    name = f"Operations {uuid.uuid4().hex[:6]}"
+    yield name
+    for row in fleet.everybody.get("/api/v1/channels", search=name)["results"]:
+        gone = fleet.everybody.client.delete(
+            f"/api/v1/channels/{row['id']}", headers={"If-Match": f'"{row["version"]}"'}
+        )
+        assert gone.status_code == 204, gone.text
+
+
+def wait_chat(chat: Receiver, text: str) -> list[Any]:
+    """The blocks of a message in the chat from the one with this text on."""
+    deadline = time.monotonic() + WITHIN_S
+    while time.monotonic() < deadline:
+        for request in list(chat.received):
+            blocks = json.loads(request.body)["blocks"]
+            for number, block in enumerate(blocks):
+                if text in str(block.get("text", {}).get("text", "")):
+                    return list(blocks[number:])
+        time.sleep(0.5)
+    raise AssertionError(f"no message in the chat says {text}")
+
+
+def test_an_approver_comes_from_a_chat_to_the_plan(
+    fleet: Fleet, person: Callable[[str], Page], chat: Receiver, channel: str
+) -> None:
+    admin = person("demo")
+    admin.goto("/settings/channels")
+    admin.get_by_role("button", name="Add channel").first.click()
+    form = admin.get_by_role("dialog")
+    form.get_by_label("Name", exact=True).fill(channel)
+    # The address itself is refused: it is a secret.
+    form.get_by_label("Credential").fill(chat.address)
+    form.get_by_role("button", name="Add channel").click()
+    expect(form.get_by_label("Credential")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Credential").fill("env:WEIR_CREDENTIAL_OPS_CHAT")
+    form.get_by_role("button", name="Add channel").click()
+    row = admin.get_by_role("row").filter(has_text=channel)
+    row.get_by_role("button", name="Send test").click()
+    wait_chat(chat, f"This is a test of the channel {channel}")
+    expect(row.get_by_text("Works", exact=True)).to_be_visible(timeout=WITHIN_S * 1000)
+
+    fleet.shake()
+    plan = fleet.plan(fleet.optimize(), fleet.author)
+    fleet.do(fleet.author, f"plans/{plan['id']}/submit")
+    _, circumstances, *_ = wait_chat(chat, f"{plan['name']} waits for review")
+    link = re.fullmatch(r"<(\S+)\|Open>", circumstances["elements"][0]["text"])
+    assert link is not None, circumstances
+    approver = person("approver")
+    approver.goto(link[1])
+    expect(approver.get_by_role("button", name=re.compile("^Approve hash"))).to_be_visible()

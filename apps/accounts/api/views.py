@@ -44,6 +44,7 @@ COMMANDS = {
     "manage_tokens": Permission.OWN_ACCOUNT,
     "manage_connections": Permission.ADMINISTER,
     "manage_webhooks": Permission.ADMINISTER,
+    "manage_channels": Permission.ADMINISTER,
 }
 SESSION_COMMANDS = choices(*COMMANDS)
 TOKEN_COMMANDS = choices("revoke")

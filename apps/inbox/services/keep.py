@@ -15,6 +15,7 @@ from django.db.models import Max, Q
 from django.utils import timezone
 
 from apps.common.events import publish
+from apps.common.locks import lock_until_commit
 from apps.inbox.domain.items import COMES_BACK, GREW_AFTER, Cause, ItemKind
 from apps.inbox.models import KEPT, Item
 from apps.inbox.selectors.plans import of_executions, of_plans
@@ -110,7 +111,9 @@ def _keep(sources: Iterable[Source]) -> int:
     for source in sources:
         try:
             with transaction.atomic():
-                count += _settle(source) if _is_ours(source) else 0
+                # One process of many keeps the items of a source.
+                is_ours = lock_until_commit(f"item{source.name}")
+                count += _settle(source) if is_ours else 0
         except (OperationalError, InterfaceError) as error:
             if not connection.is_usable():
                 raise
@@ -120,14 +123,6 @@ def _keep(sources: Iterable[Source]) -> int:
     if away is not None:
         raise away
     return count
-
-
-def _is_ours(source: Source) -> bool:
-    """Take the lock of a source until the transaction ends; one process of many keeps its items."""
-    key = int.from_bytes(f"item{source.name}".encode("ascii"))
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [key])
-        return bool(cursor.fetchone()[0])
 
 
 def _settle(source: Source) -> int:

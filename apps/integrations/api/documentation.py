@@ -30,7 +30,7 @@ MEANINGS = {
     "ConnectionCommandEnum": {
         "edit": "PATCH it.",
         "delete": "DELETE it.",
-        "test": "Ask the other side something that changes nothing.",
+        "test": "Try whether it works; nothing else comes of it.",
     },
     "ChangeStateEnum": {
         "opening": "Waits until the other side has made it.",

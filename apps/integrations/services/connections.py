@@ -15,9 +15,9 @@ from apps.common.errors import ApplicationError, Conflict, PreconditionFailed, c
 from apps.common.events import publish
 from apps.common.formatting import counted
 from apps.common.outgoing.addresses import check_address, server_of
+from apps.common.outgoing.credentials import check_reference, check_server
 from apps.integrations.connectors import product
 from apps.integrations.domain.contract import Approval, ExchangeError, Product
-from apps.integrations.domain.credentials import check_reference, check_server
 from apps.integrations.models import Change, ConnectedSystem, Connection, Message
 from apps.integrations.services.exchanges import connector_of
 from apps.systems.models import System

@@ -12,9 +12,9 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
+from apps.common.outgoing.credentials import credential
 from apps.integrations.connectors import product
 from apps.integrations.domain.contract import Connector, Sent, Unreachable
-from apps.integrations.domain.credentials import credential
 from apps.integrations.models import EXCHANGES_KEPT, READ, Change, Connection, Exchange
 from apps.integrations.services.http_session import HttpSession
 from weir.errors import InvalidProblem, UnknownMethod

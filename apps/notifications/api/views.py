@@ -1,20 +1,28 @@
-"""Serve what the caller is told, and when."""
+"""Serve what the caller and channels of chats are told, and when."""
 
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from typing import Any
+
+from django.db.models import QuerySet
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import extend_schema
+from rest_framework import status, viewsets
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import actor_of
+from apps.accounts.api.views import IF_MATCH as IF_MATCH_OF_SESSION
 from apps.accounts.api.views import person_in_session
 from apps.accounts.domain.roles import Permission
-from apps.common.api.preconditions import etag, expected_version
-from apps.notifications.api.serializers import NotificationSettingsSerializer
-from apps.notifications.models import NotificationSettings
-from apps.notifications.services import notification_settings_update, settings_of
-
-IF_MATCH = OpenApiParameter("If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, required=True)
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.forms import changes
+from apps.common.api.preconditions import etag, expected_version, repeatable
+from apps.notifications import services
+from apps.notifications.api.serializers import ChannelSerializer, NotificationSettingsSerializer
+from apps.notifications.models import Channel, NotificationSettings
+from apps.notifications.selectors import channel_rows
+from apps.systems.api.entities import IF_MATCH, REASON, reason_of
 
 
 class NotificationsView(APIView):
@@ -27,11 +35,11 @@ class NotificationsView(APIView):
     )
     def get(self, request: Request) -> Response:
         """Return what the caller is told by e-mail, and when."""
-        return _answer(settings_of(actor_of(request)))
+        return _answer(services.settings_of(actor_of(request)))
 
     @extend_schema(
         operation_id="session_notifications_update",
-        parameters=[IF_MATCH],
+        parameters=[IF_MATCH_OF_SESSION],
         request=NotificationSettingsSerializer,
         responses=NotificationSettingsSerializer,
     )
@@ -40,7 +48,7 @@ class NotificationsView(APIView):
         person = person_in_session(request, "change what you are told")
         form = NotificationSettingsSerializer(data=request.data, partial=True)
         form.is_valid(raise_exception=True)
-        row = notification_settings_update(
+        row = services.notification_settings_update(
             person=person,
             expected_version=expected_version(request),
             values=form.validated_data,
@@ -51,3 +59,98 @@ class NotificationsView(APIView):
 def _answer(row: NotificationSettings) -> Response:
     data = NotificationSettingsSerializer(row).data
     return Response(data, headers={"ETag": etag(row.version)})
+
+
+class ChannelFilter(CreatedFilter):
+    """Filter channels by when they were made."""
+
+    class Meta:
+        model = Channel
+        fields: list[str] = []
+
+
+class ChannelViewSet(viewsets.GenericViewSet[Channel]):
+    """Manage the channels of chats that are told of what is new."""
+
+    queryset = channel_rows()
+    serializer_class = ChannelSerializer
+    filterset_class = ChannelFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["name"]
+    ordering_fields = ["name", "created_at", "updated_at"]
+    ordering = ["name"]
+    needs = dict.fromkeys(["create", "partial_update", "destroy", "test"], Permission.ADMINISTER)
+    refuses = {"test": (409,)}
+
+    def get_queryset(self) -> QuerySet[Channel]:
+        return channel_rows()
+
+    def _answer(self, row: Channel, http_status: int = status.HTTP_200_OK) -> Response:
+        fresh = self.get_queryset().get(pk=row.pk)
+        headers = {"ETag": etag(fresh.version)}
+        if http_status == status.HTTP_201_CREATED:
+            headers["Location"] = f"/api/v1/channels/{fresh.public_id}"
+        body: Any = self.get_serializer(fresh).data
+        return Response(body, status=http_status, headers=headers)
+
+    def list(self, request: Request) -> Response:
+        """List the channels by page."""
+        page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    def retrieve(self, request: Request, id: str) -> Response:
+        """Return one channel with its ETag."""
+        return self._answer(self.get_object())
+
+    @extend_schema(responses={201: ChannelSerializer})
+    @repeatable()
+    def create(self, request: Request) -> Response:
+        """Add a channel, which is told of all that stands and that it wants to hear of."""
+        values, reason = changes(self.get_serializer(data=request.data))
+        row = services.channel_create(actor=actor_of(request), values=values, reason=reason)
+        return self._answer(row, status.HTTP_201_CREATED)
+
+    @extend_schema(parameters=[IF_MATCH])
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Change the given members of a channel.
+
+        With another credential or shape, and once it is enabled again, it is told of what still
+        stands and was not taken within the last day.
+        """
+        version = expected_version(request)
+        row = self.get_object()
+        values, reason = changes(self.get_serializer(row, data=request.data, partial=True))
+        return self._answer(
+            services.channel_update(
+                channel=row,
+                actor=actor_of(request),
+                expected_version=version,
+                values=values,
+                reason=reason,
+            )
+        )
+
+    @extend_schema(parameters=[IF_MATCH, REASON])
+    def destroy(self, request: Request, id: str) -> Response:
+        """Delete a channel with what waits for it."""
+        services.channel_delete(
+            channel=self.get_object(),
+            actor=actor_of(request),
+            expected_version=expected_version(request),
+            reason=reason_of(request),
+        )
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=None, responses={202: ChannelSerializer})
+    @action(detail=True, methods=["post"])
+    @repeatable()
+    def test(self, request: Request, id: str) -> Response:
+        """Post a message that only shows that the channel works, at once and at any hour.
+
+        It is tried once. The channel says afterwards what came of it.
+        """
+        row = services.channel_test(channel=self.get_object(), actor=actor_of(request))
+        return self._answer(row, status.HTTP_202_ACCEPTED)

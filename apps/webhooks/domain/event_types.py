@@ -74,6 +74,7 @@ KINDS = {
     "group": Kind("Groups", _EDITS),
     "connection": Kind("Connections", _EDITS),
     "webhook": Kind("Webhooks", (*_EDITS, "rotate_secret", "disable")),
+    "channel": Kind("Channels of chats", _EDITS),
     "user": Kind("Accounts", ("create", "update", "change_password")),
     "token": Kind("Tokens", ("create", "revoke")),
     "session": Kind("Sign-ins", ("sign_in", "refuse_sign_in", "sign_out")),

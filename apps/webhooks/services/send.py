@@ -16,12 +16,12 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from apps.common.events import publish
+from apps.common.outgoing.posting import Answer, post
 from apps.common.tasks_by_name import enqueue
 from apps.webhooks.domain import retries
 from apps.webhooks.domain.signing import fingerprint, secret_of, signatures
 from apps.webhooks.models import Attempt, Delivery, Webhook
 from apps.webhooks.selectors.bodies import CONTENT_TYPE
-from apps.webhooks.services.posting import Answer, post
 from apps.webhooks.services.webhooks import webhook_disable
 from weir.lifecycle.deliveries import DeliveryState
 

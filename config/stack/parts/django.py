@@ -61,7 +61,7 @@ def _imports_command(site: Site) -> Command:
     # servers, and a ping is answered meanwhile.
     queues = "imports,integrations"
     return _celery_worker(
-        site, "imports", "--queues", queues, "--pool", "threads", "--concurrency", "6"
+        site, "imports", "--queues", queues, "--pool", "threads", "--concurrency", "7"
     )
 
 

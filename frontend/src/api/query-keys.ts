@@ -26,6 +26,11 @@ export const keys = {
   processes: ["processes"] as const,
   inbox: ["inbox"] as const,
   notifications: ["notifications"] as const,
+  /** Channels of chats. What they were sent moves by itself. */
+  channels: {
+    all: ["channels"] as const,
+    list: (query: ListQuery) => ["channels", "list", query] as const,
+  },
   runs: {
     all: ["runs"] as const,
     list: (query: ListQuery) => ["runs", "list", query] as const,

@@ -486,8 +486,8 @@ export interface paths {
          * @description Create and change many objects by name, as one edit.
          *
          *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
-         *     it is one transaction and one new version of the model, or none where nothing differs. One
-         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     it is one transaction and one new version of the model, or none where nothing of it differs.
+         *     One wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
          *     comma, semicolon or tab; decimal point) has a header of field names, with references by
          *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
          *     run.
@@ -684,6 +684,95 @@ export interface paths {
          *     Role: editor.
          */
         post: operations["calibrations_undo_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/channels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the channels by page
+         * @description List the channels by page.
+         *
+         *     Role: any.
+         */
+        get: operations["channels_list"];
+        put?: never;
+        /**
+         * Add a channel, which is told of all that stands and that it wants to hear of
+         * @description Add a channel, which is told of all that stands and that it wants to hear of.
+         *
+         *     Role: admin.
+         */
+        post: operations["channels_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/channels/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return one channel with its ETag
+         * @description Return one channel with its ETag.
+         *
+         *     Role: any.
+         */
+        get: operations["channels_retrieve"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a channel with what waits for it
+         * @description Delete a channel with what waits for it.
+         *
+         *     Role: admin.
+         */
+        delete: operations["channels_destroy"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the given members of a channel
+         * @description Change the given members of a channel.
+         *
+         *     With another credential or shape, and once it is enabled again, it is told of what still
+         *     stands and was not taken within the last day.
+         *
+         *     Role: admin.
+         */
+        patch: operations["channels_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/channels/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post a message that only shows that the channel works, at once and at any hour
+         * @description Post a message that only shows that the channel works, at once and at any hour.
+         *
+         *     It is tried once. The channel says afterwards what came of it.
+         *
+         *     Role: admin.
+         */
+        post: operations["channels_test_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -920,8 +1009,8 @@ export interface paths {
          * @description Create and change many objects by name, as one edit.
          *
          *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
-         *     it is one transaction and one new version of the model, or none where nothing differs. One
-         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     it is one transaction and one new version of the model, or none where nothing of it differs.
+         *     One wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
          *     comma, semicolon or tab; decimal point) has a header of field names, with references by
          *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
          *     run.
@@ -1111,8 +1200,8 @@ export interface paths {
          * @description Create and change many objects by name, as one edit.
          *
          *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
-         *     it is one transaction and one new version of the model, or none where nothing differs. One
-         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     it is one transaction and one new version of the model, or none where nothing of it differs.
+         *     One wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
          *     comma, semicolon or tab; decimal point) has a header of field names, with references by
          *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
          *     run.
@@ -1650,8 +1739,8 @@ export interface paths {
          * @description Create and change many objects by name, as one edit.
          *
          *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
-         *     it is one transaction and one new version of the model, or none where nothing differs. One
-         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     it is one transaction and one new version of the model, or none where nothing of it differs.
+         *     One wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
          *     comma, semicolon or tab; decimal point) has a header of field names, with references by
          *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
          *     run.
@@ -1917,8 +2006,8 @@ export interface paths {
          * @description Create and change many objects by name, as one edit.
          *
          *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
-         *     it is one transaction and one new version of the model, or none where nothing differs. One
-         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     it is one transaction and one new version of the model, or none where nothing of it differs.
+         *     One wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
          *     comma, semicolon or tab; decimal point) has a header of field names, with references by
          *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
          *     run.
@@ -3272,8 +3361,8 @@ export interface paths {
          * @description Create and change many objects by name, as one edit.
          *
          *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
-         *     it is one transaction and one new version of the model, or none where nothing differs. One
-         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     it is one transaction and one new version of the model, or none where nothing of it differs.
+         *     One wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
          *     comma, semicolon or tab; decimal point) has a header of field names, with references by
          *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
          *     run.
@@ -3872,8 +3961,8 @@ export interface paths {
          * @description Create and change many objects by name, as one edit.
          *
          *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
-         *     it is one transaction and one new version of the model, or none where nothing differs. One
-         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     it is one transaction and one new version of the model, or none where nothing of it differs.
+         *     One wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
          *     comma, semicolon or tab; decimal point) has a header of field names, with references by
          *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
          *     run.
@@ -3989,8 +4078,8 @@ export interface paths {
          * @description Create and change many objects by name, as one edit.
          *
          *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
-         *     it is one transaction and one new version of the model, or none where nothing differs. One
-         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     it is one transaction and one new version of the model, or none where nothing of it differs.
+         *     One wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
          *     comma, semicolon or tab; decimal point) has a header of field names, with references by
          *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
          *     run.
@@ -4278,8 +4367,8 @@ export interface paths {
          * @description Create and change many objects by name, as one edit.
          *
          *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
-         *     it is one transaction and one new version of the model, or none where nothing differs. One
-         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     it is one transaction and one new version of the model, or none where nothing of it differs.
+         *     One wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
          *     comma, semicolon or tab; decimal point) has a header of field names, with references by
          *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
          *     run.
@@ -4865,8 +4954,8 @@ export interface paths {
          * @description Create and change many objects by name, as one edit.
          *
          *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
-         *     it is one transaction and one new version of the model, or none where nothing differs. One
-         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     it is one transaction and one new version of the model, or none where nothing of it differs.
+         *     One wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
          *     comma, semicolon or tab; decimal point) has a header of field names, with references by
          *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
          *     run.
@@ -5108,8 +5197,8 @@ export interface paths {
          * @description Create and change many objects by name, as one edit.
          *
          *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
-         *     it is one transaction and one new version of the model, or none where nothing differs. One
-         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     it is one transaction and one new version of the model, or none where nothing of it differs.
+         *     One wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
          *     comma, semicolon or tab; decimal point) has a header of field names, with references by
          *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
          *     run.
@@ -5911,7 +6000,7 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -6010,7 +6099,7 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -6479,6 +6568,106 @@ export interface components {
          * @enum {string}
          */
         ChangeStateEnum: "opening" | "open" | "ending" | "closed";
+        /** @description A channel of a chat, of what it is told and when. */
+        Channel: {
+            /** Format: uuid */
+            readonly id: string;
+            name: string;
+            /** @description The chat, whose messages have this shape. */
+            shape: components["schemas"]["ChannelShapeEnum"];
+            /** @description Where the address of its incoming webhook is: `env:WEIR_CREDENTIAL_…` or `file:/…`. The address itself is never stored and never shown; only administrators see where it is. */
+            credential: string;
+            /** @description true: items of all systems, and those of none; else those of `systems`. */
+            all_systems?: boolean;
+            systems?: string[];
+            /** @description The same by name. */
+            readonly system_names: string[];
+            /** @description Of which items of the inbox, whoever is called to them. */
+            kinds?: components["schemas"]["InboxItemKindEnum"][];
+            /** @description Of the times below and of those in messages: Europe/Berlin. */
+            timezone?: string;
+            /**
+             * Format: time
+             * @description The time of one message a day. null: at once.
+             */
+            digest_at?: string | null;
+            /**
+             * Format: time
+             * @description From then on nothing is sent; given with `quiet_until`.
+             */
+            quiet_from?: string | null;
+            /**
+             * Format: time
+             * @description Then what was held back is sent.
+             */
+            quiet_until?: string | null;
+            /** @description false: nothing is sent. Once it is true again, what still stands is. */
+            enabled?: boolean;
+            /** @description Messages that wait to be sent, and items that are in none yet. */
+            readonly waiting: number;
+            /**
+             * Format: date-time
+             * @description When it took a message last; null: never.
+             */
+            readonly last_sent_at: string | null;
+            /** @description Why the last message was not taken; empty: it was. */
+            readonly problem: string;
+            /**
+             * Format: date-time
+             * @description Since when nothing was taken; null: it is.
+             */
+            readonly failing_since: string | null;
+            /**
+             * Format: date-time
+             * @description Until then it is left alone, but for tests.
+             */
+            readonly retry_at: string | null;
+            readonly version: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+            readonly allowed_commands: components["schemas"]["ConnectionCommandEnum"][];
+        };
+        /** @description A channel of a chat, of what it is told and when. */
+        ChannelRequest: {
+            name: string;
+            /** @description The chat, whose messages have this shape. */
+            shape: components["schemas"]["ChannelShapeEnum"];
+            /** @description Where the address of its incoming webhook is: `env:WEIR_CREDENTIAL_…` or `file:/…`. The address itself is never stored and never shown; only administrators see where it is. */
+            credential: string;
+            /** @description true: items of all systems, and those of none; else those of `systems`. */
+            all_systems?: boolean;
+            systems?: string[];
+            /** @description Of which items of the inbox, whoever is called to them. */
+            kinds?: components["schemas"]["InboxItemKindEnum"][];
+            /** @description Of the times below and of those in messages: Europe/Berlin. */
+            timezone?: string;
+            /**
+             * Format: time
+             * @description The time of one message a day. null: at once.
+             */
+            digest_at?: string | null;
+            /**
+             * Format: time
+             * @description From then on nothing is sent; given with `quiet_until`.
+             */
+            quiet_from?: string | null;
+            /**
+             * Format: time
+             * @description Then what was held back is sent.
+             */
+            quiet_until?: string | null;
+            /** @description false: nothing is sent. Once it is true again, what still stands is. */
+            enabled?: boolean;
+            reason?: string;
+        };
+        /**
+         * @description - `slack`: Slack, or a chat whose incoming webhooks take the same.
+         *     - `teams`: Microsoft Teams: the webhook of a workflow that posts a card.
+         * @enum {string}
+         */
+        ChannelShapeEnum: "slack" | "teams";
         /**
          * @description - `pass`: Nothing stands in the way.
          *     - `fail`: The plan cannot be carried out because of it.
@@ -6764,7 +6953,7 @@ export interface components {
         /**
          * @description - `edit`: PATCH it.
          *     - `delete`: DELETE it.
-         *     - `test`: Ask the other side something that changes nothing.
+         *     - `test`: Try whether it works; nothing else comes of it.
          * @enum {string}
          */
         ConnectionCommandEnum: "edit" | "delete" | "test";
@@ -6823,7 +7012,7 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -6877,7 +7066,7 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -7062,7 +7251,7 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -7085,7 +7274,7 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -8449,7 +8638,7 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -8478,7 +8667,7 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -8625,7 +8814,7 @@ export interface components {
             unchanged: number;
             /** @description Objects that were created because rows refer to them. */
             also_created: number;
-            /** @description The version of the model afterwards; it advances by one if anything differs. */
+            /** @description The version of the model afterwards; it advances by one if anything but ids and labels of other systems differs. */
             model_version: number;
             /** @description The first hundred created or changed. */
             rows: components["schemas"]["ImportedRow"][];
@@ -8915,7 +9104,7 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -8950,7 +9139,7 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -10154,7 +10343,7 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -10197,7 +10386,7 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -10326,6 +10515,21 @@ export interface components {
              */
             previous: string | null;
             results: components["schemas"]["Candidate"][];
+        };
+        PaginatedChannelList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["Channel"][];
         };
         PaginatedClassPopulationList: {
             /** @description Rows on all pages together. */
@@ -11111,7 +11315,7 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -11170,6 +11374,39 @@ export interface components {
             messages_per_transaction?: number;
             reason?: string;
         };
+        /** @description A channel of a chat, of what it is told and when. */
+        PatchedChannelRequest: {
+            name?: string;
+            /** @description The chat, whose messages have this shape. */
+            shape?: components["schemas"]["ChannelShapeEnum"];
+            /** @description Where the address of its incoming webhook is: `env:WEIR_CREDENTIAL_…` or `file:/…`. The address itself is never stored and never shown; only administrators see where it is. */
+            credential?: string;
+            /** @description true: items of all systems, and those of none; else those of `systems`. */
+            all_systems?: boolean;
+            systems?: string[];
+            /** @description Of which items of the inbox, whoever is called to them. */
+            kinds?: components["schemas"]["InboxItemKindEnum"][];
+            /** @description Of the times below and of those in messages: Europe/Berlin. */
+            timezone?: string;
+            /**
+             * Format: time
+             * @description The time of one message a day. null: at once.
+             */
+            digest_at?: string | null;
+            /**
+             * Format: time
+             * @description From then on nothing is sent; given with `quiet_until`.
+             */
+            quiet_from?: string | null;
+            /**
+             * Format: time
+             * @description Then what was held back is sent.
+             */
+            quiet_until?: string | null;
+            /** @description false: nothing is sent. Once it is true again, what still stands is. */
+            enabled?: boolean;
+            reason?: string;
+        };
         /** @description A connection to a product in which plans open their changes. */
         PatchedConnectionRequest: {
             name?: string;
@@ -11200,7 +11437,7 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -11229,7 +11466,7 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -11248,7 +11485,7 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -11267,7 +11504,7 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -11358,7 +11595,7 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -11446,7 +11683,7 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -11506,7 +11743,7 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -11538,7 +11775,7 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -11565,7 +11802,7 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -11584,7 +11821,7 @@ export interface components {
          */
         PatchedSystemRequest: {
             name?: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -11604,7 +11841,7 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -11710,7 +11947,7 @@ export interface components {
             system?: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name?: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -12959,7 +13196,7 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -12994,7 +13231,7 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -13817,9 +14054,10 @@ export interface components {
          *     - `manage_tokens`: Make and revoke one's own tokens.
          *     - `manage_connections`: Connect systems to where plans open their changes.
          *     - `manage_webhooks`: Choose which systems hear of what happens.
+         *     - `manage_channels`: Choose which channels of chats are told of what is new.
          * @enum {string}
          */
-        SessionCommandEnum: "create_system" | "start_run" | "manage_people" | "manage_agents" | "manage_tokens" | "manage_connections" | "manage_webhooks";
+        SessionCommandEnum: "create_system" | "start_run" | "manage_people" | "manage_agents" | "manage_tokens" | "manage_connections" | "manage_webhooks" | "manage_channels";
         /** @description A node's resource or a link that cannot carry the minimum rates. */
         Shortage: {
             kind: components["schemas"]["ShortageKindEnum"];
@@ -13881,7 +14119,7 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -13918,7 +14156,7 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -13980,7 +14218,7 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -14009,7 +14247,7 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -14227,7 +14465,7 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -14254,7 +14492,7 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -14373,7 +14611,7 @@ export interface components {
             /** Format: uuid */
             readonly id: string;
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -14444,7 +14682,7 @@ export interface components {
          */
         SystemRequest: {
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -14564,7 +14802,7 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -14669,7 +14907,7 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -15121,7 +15359,7 @@ export interface components {
             readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -15157,7 +15395,7 @@ export interface components {
             system: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
-            /** @description Its id in another system, unique among objects of the kind in the system; null: it has none. Plans do not depend on it. */
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
             external_id?: string | null;
             /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
             labels?: {
@@ -15423,6 +15661,7 @@ export interface components {
              *     - `taken_meanwhile` (409): Another request has just taken this name or number.
              *     - `constraint_violated` (409): The change breaks a rule; `violated_constraint` names it.
              *     - `webhook_disabled` (409): The webhook is disabled; enable it first.
+             *     - `channel_disabled` (409): The channel is disabled; enable it first.
              *     - `still_in_use` (409): Other objects refer to it; change those first.
              *     - `confirmation_needed` (409): Send the change again with `confirm: true`.
              *     - `in_force` (409): Brokers obey what this would change; change it by a plan.
@@ -16698,6 +16937,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `region`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -17048,6 +17288,7 @@ export interface operations {
             query: {
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `region`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -17697,6 +17938,299 @@ export interface operations {
             };
         };
     };
+    channels_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description `name`, `created_at`, `updated_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description Words; each must appear in one of `name`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedChannelList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    channels_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Operations",
+                 *       "shape": "slack",
+                 *       "credential": "env:WEIR_CREDENTIAL_OPS_CHAT",
+                 *       "all_systems": false,
+                 *       "systems": [
+                 *         "7a1e0000-0000-4000-8000-000000000001"
+                 *       ],
+                 *       "kinds": [
+                 *         "plan_to_review",
+                 *         "execution_failed",
+                 *         "agent_silent"
+                 *       ],
+                 *       "timezone": "Europe/Berlin",
+                 *       "quiet_from": "20:00:00",
+                 *       "quiet_until": "07:00:00",
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChannelRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Channel"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    channels_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Channel"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    channels_destroy: {
+        parameters: {
+            query?: {
+                /** @description Why; kept in the history. */
+                reason?: string;
+            };
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    channels_partial_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "digest_at": "08:00:00",
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["PatchedChannelRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Channel"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    channels_test_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Channel"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     computations_list: {
         parameters: {
             query?: never;
@@ -18049,6 +18583,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `topic__name`, `broker__name`, `tier`, `population_max`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -18428,6 +18963,7 @@ export interface operations {
                 broker?: string;
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `topic__name`, `broker__name`, `tier`, `population_max`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -18789,6 +19325,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -19102,6 +19639,7 @@ export interface operations {
             query: {
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -20076,6 +20614,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -20389,6 +20928,7 @@ export interface operations {
             query: {
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -20822,6 +21362,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `capacity`, `latency_s`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -21160,6 +21701,7 @@ export interface operations {
             query: {
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `capacity`, `latency_s`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -22513,6 +23055,7 @@ export interface operations {
                 /** @description Exactly this external id. */
                 external_id?: string;
                 in_force?: boolean;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `purpose`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -24353,6 +24896,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `rate_per_s`, `topic__name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -24696,6 +25240,7 @@ export interface operations {
                 correlation_key?: string;
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `rate_per_s`, `topic__name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -26174,6 +26719,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `topic__name`, `quantity`, `target`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -26513,6 +27059,7 @@ export interface operations {
             query: {
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `topic__name`, `quantity`, `target`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -26641,6 +27188,7 @@ export interface operations {
                 /** @description Exactly this external id. */
                 external_id?: string;
                 group?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -26974,6 +27522,7 @@ export interface operations {
                 /** @description Exactly this external id. */
                 external_id?: string;
                 group?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -27611,6 +28160,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -27960,6 +28510,7 @@ export interface operations {
                 broker?: string;
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -28087,6 +28638,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `product`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -29049,6 +29601,7 @@ export interface operations {
                 delivery?: components["schemas"]["DeliveryEnum"];
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `pattern`, `delivery`, `rate_min_per_s`, `rate_max_per_s`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -29731,6 +30284,7 @@ export interface operations {
                 delivery?: components["schemas"]["DeliveryEnum"];
                 /** @description Exactly this external id. */
                 external_id?: string;
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `pattern`, `delivery`, `rate_min_per_s`, `rate_max_per_s`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -30196,6 +30750,7 @@ export interface operations {
                 /** @description Exactly this external id. */
                 external_id?: string;
                 kind?: components["schemas"]["UtilityFunctionKindEnum"];
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `kind`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
@@ -30531,6 +31086,7 @@ export interface operations {
                 /** @description Exactly this external id. */
                 external_id?: string;
                 kind?: components["schemas"]["UtilityFunctionKindEnum"];
+                /** @description `team=port`, or `team` for any value; given several times, all must hold. */
                 label?: string[];
                 name?: string;
                 /** @description `name`, `kind`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */

@@ -103,6 +103,8 @@ def test_session(client, world: World):
     )
     webhook = {"name": "w", "address": "https://a.test/", "types": ["*"], "all_systems": True}
     agree(shown, "manage_webhooks", client.post("/api/v1/webhooks", webhook, format="json"))
+    channel = {"name": "c", "shape": "slack", "credential": "env:WEIR_CREDENTIAL_CHAT"}
+    agree(shown, "manage_channels", client.post("/api/v1/channels", channel, format="json"))
 
 
 @pytest.mark.parametrize("state", list(RunState))

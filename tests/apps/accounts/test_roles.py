@@ -61,7 +61,7 @@ RUNS = {
 }
 # Everybody reads them; one role changes them.
 KEPT_BY = {
-    **dict.fromkeys(["agents", "connections", "webhooks", "deliveries"], ADMINS),
+    **dict.fromkeys(["agents", "channels", "connections", "webhooks", "deliveries"], ADMINS),
     **{"executions": OPERATORS, "policies": ADMINS},
 }
 SYSTEM_COMMANDS = {"access": ADMINS, "retention": ADMINS, "adopt-restored": OPERATORS}

@@ -1,9 +1,9 @@
 """Locks of the installation: one process has each of them, until its connection ends."""
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
-from apps.common.locks import lock_try
+from apps.common.locks import lock_try, lock_until_commit
 
 pytestmark = pytest.mark.django_db
 
@@ -35,3 +35,16 @@ def test_a_lock_of_a_process_that_died_is_free(other_process):
 def test_locks_with_different_names_are_different_locks(other_process):
     assert taken(other_process)
     assert lock_try("rope")
+
+
+def test_a_lock_of_a_transaction_ends_with_it(other_process):
+    try:
+        with transaction.atomic():
+            assert lock_until_commit("anchor")
+            assert lock_until_commit("anchor", wait=True)
+            assert not taken(other_process)
+            raise LookupError
+    except LookupError:
+        assert taken(other_process)
+    with transaction.atomic():
+        assert not lock_until_commit("anchor")

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from apps.common.outgoing import dialling
 from apps.common.outgoing.addresses import refusal_of
+from apps.common.outgoing.credentials import credential
 from apps.common.outgoing.masking import KEPT, masked
 from apps.integrations.domain.contract import Failed, Refused, Sent, Unreachable
-from apps.integrations.domain.credentials import credential
 from apps.integrations.services import http_session
 from apps.integrations.services.http_session import HttpSession
 from tests.apps.integrations.faulty_server import Fault, FaultyServer, served

@@ -8,7 +8,6 @@ import pytest
 from django.core.mail.backends.smtp import EmailBackend
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
@@ -24,59 +23,19 @@ from apps.notifications.services import (
 )
 from apps.plans.models import Plan
 from apps.plans.services import plan_reject
-from tests.factories import make_user
+from tests.apps.notifications.conftest import Clock, addressed
+from tests.conftest import client_of
 from tests.factories.fleet import Harbour, make_harbour, rate
 from tests.factories.plans import make_plan, submitted
 from tests.mail_server import MailServer, serving
 
-pytestmark = pytest.mark.django_db
-
-
-class Clock:
-    """The time, which passes only where a test says so."""
-
-    def __init__(self) -> None:
-        self.now = timezone.now()
-
-    def passes(self, **time: float) -> None:
-        self.now += timedelta(**time)
-
-
-@pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr("django.utils.timezone.now", lambda: clock.now)
-    return clock
-
-
-@pytest.fixture
-def harbour(db: None) -> Harbour:
-    harbour = make_harbour()
-    harbour.system.refresh_from_db()
-    return harbour
-
-
-@pytest.fixture
-def editor(db: None) -> User:
-    return addressed("editor", Role.EDITOR)
-
-
-@pytest.fixture
-def approver(db: None) -> User:
-    return addressed("approver", Role.APPROVER)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clock")]
 
 
 @pytest.fixture
 def plan(harbour: Harbour, editor: User, approver: User, mail: MailServer) -> Plan:
     """A plan in review."""
     return submitted(make_plan(harbour.system, editor), editor)
-
-
-def addressed(name: str, *roles: Role) -> User:
-    person = make_user(name, *roles)
-    User.objects.filter(pk=person.pk).update(email=f"{name}@example.org")
-    person.refresh_from_db()
-    return person
 
 
 def work(clock: Clock) -> int:
@@ -191,6 +150,20 @@ def test_new_times_hold_for_what_waits(
     assert Notice.objects.get().due_at == due_at
     choose(approver, digest_at=None)
     assert notices_send() == 1
+
+
+def test_new_times_hold_for_a_message_that_waits_for_the_end_of_quiet_hours(
+    plan: Plan, approver: User, mail: MailServer, clock: Clock
+) -> None:
+    mail.refuses = "451 Greylisted"
+    assert work(clock) == 0
+    mail.refuses = ""
+    ends = (clock.now + timedelta(hours=8)).time()
+    choose(approver, quiet_from=clock.now.time(), quiet_until=ends)
+    clock.passes(minutes=5)
+    assert work(clock) == 0
+    choose(approver, quiet_from=None, quiet_until=None)
+    assert work(clock) == 1
 
 
 @pytest.mark.parametrize("values", [{"by_email": False}, {"kinds": ["agent_silent"]}])
@@ -318,6 +291,22 @@ def test_many_things_one_after_the_other_come_in_few_messages(
     assert sum(one.get_content().count("Queue fills") for one in mail.taken) == 24
 
 
+def test_only_what_was_sent_holds_back_what_waits_for_nobody(
+    mail: MailServer, clock: Clock
+) -> None:
+    addressed("operator", Role.OPERATOR)
+    mail.refuses = "554 5.7.1 Looks like spam"
+    for number in range(2):
+        Item.objects.create(
+            kind="backlog", about=f"{number}", title="Queue fills", waits=False, since=clock.now
+        )
+        clock.passes(seconds=30)
+        notices_note()
+        notices_send()
+        mail.refuses = ""
+    assert len(mail.taken) == 1
+
+
 def test_a_plan_that_may_be_executed_at_last_is_told_again(
     harbour: Harbour, mail: MailServer, clock: Clock
 ) -> None:
@@ -413,6 +402,21 @@ def test_a_final_answer_ends_it_until_there_is_another_address(
     assert work(clock) == 1
     assert mail.recipients == [["approver@example.com"]]
     assert work(clock) == 0
+
+
+def test_why_an_address_took_nothing_is_not_said_of_another(
+    plan: Plan, approver: User, mail: MailServer, clock: Clock
+) -> None:
+    def problem() -> str:
+        shown = client_of(approver).get("/api/v1/session/notifications").json()["problem"]
+        return str(shown)
+
+    mail.refuses = "550 5.1.1 No such user"
+    assert work(clock) == 0
+    assert problem() == mail.refuses
+    User.objects.filter(pk=approver.pk).update(email="approver@example.com")
+    approver.refresh_from_db()
+    assert problem() == ""
 
 
 @pytest.mark.parametrize("answer", ["550 5.7.1 Not from you", "530 Authentication required"])
@@ -520,6 +524,22 @@ def test_a_worker_that_dies_while_it_sends_has_counted_the_attempt(
     assert message.next_at > clock.now
     clock.passes(seconds=61)
     assert work(clock) == 1
+
+
+def test_who_is_deleted_while_they_are_written_to_ends_nothing(
+    plan: Plan, approver: User, mail: MailServer, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    another = addressed("another", Role.APPROVER)
+    real = EmailBackend.send_messages
+
+    def delete(self: EmailBackend, messages: Any) -> int:
+        User.objects.filter(email__in=messages[0].to, username="approver").delete()
+        return real(self, messages) or 0
+
+    monkeypatch.setattr(EmailBackend, "send_messages", delete)
+    assert work(clock) == 1
+    assert Message.objects.get().person == another
+    assert work(clock) == 0
 
 
 def test_a_lost_answer_is_sent_again_under_the_same_id(

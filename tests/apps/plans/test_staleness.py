@@ -23,8 +23,8 @@ from tests.factories.plans import edit_model
 pytestmark = pytest.mark.django_db
 APPS = Path(__file__).resolve().parents[3] / "apps"
 OTHERS = (
-    *("agent", "calibration_settings", "connection", "execution", "fit", "interest_import"),
-    *("mapping_settings", "overlay_evaluation", "plan", "policy"),
+    *("agent", "calibration_settings", "channel", "connection", "execution", "fit"),
+    *("interest_import", "mapping_settings", "overlay_evaluation", "plan", "policy"),
     *("run", "schedule", "session", "study", "token", "trigger", "user", "webhook"),
 )
 """What the audit record has entries of beside the model."""

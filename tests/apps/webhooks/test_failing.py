@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.models import AuditEntry
+from apps.common.outgoing.posting import post
 from apps.systems.models import System
 from apps.webhooks.domain import retries
 from apps.webhooks.models import Delivery, Webhook
@@ -22,7 +23,6 @@ from apps.webhooks.services import (
     webhook_update,
     webhooks_hand_out,
 )
-from apps.webhooks.services.posting import post
 from apps.webhooks.services.send import secrets_of
 from tests.apps.webhooks.conftest import deliver, due, make_webhook
 from tests.apps.webhooks.receiver import Receiver, receiving
@@ -204,7 +204,7 @@ def test_no_answer_is_a_failure(hook: Webhook, harbour: System, receiver: Receiv
 def test_a_slow_receiver_is_given_up_on_time(
     hook: Webhook, harbour: System, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apps.webhooks.services.posting.WHOLE_S", 0.3)
+    monkeypatch.setattr("apps.common.outgoing.posting.WHOLE_S", 0.3)
     receiver.held = threading.Event()
     make_topic(harbour, "tides")
     assert deliver(hook) == 0

@@ -12,6 +12,7 @@ from django.utils.dateparse import parse_datetime
 from apps.accounts.models import User
 from apps.audit.models import AuditEntry
 from apps.common.errors import ApplicationError
+from apps.common.outgoing.posting import post
 from apps.systems.models import System
 from apps.systems.services.systems import system_delete
 from apps.webhooks.models import Delivery, Webhook
@@ -24,7 +25,6 @@ from apps.webhooks.services import (
     webhook_update,
     webhooks_hand_out,
 )
-from apps.webhooks.services.posting import post
 from apps.webhooks.services.queue import last_event
 from apps.webhooks.services.send import secrets_of
 from tests.apps.webhooks.conftest import deliver, make_webhook

@@ -62,6 +62,7 @@ export function ListPanel<Row extends { id: string }>({
   empty,
   command,
   onOpen,
+  under,
   tall,
 }: {
   title: string;
@@ -86,6 +87,8 @@ export function ListPanel<Row extends { id: string }>({
   /** What makes the first. */
   command?: React.ReactNode;
   onOpen: (row: Row) => void;
+  /** What stands below a row; null: nothing. */
+  under?: (row: Row) => React.ReactNode;
   tall?: boolean;
 }) {
   const narrowed = address.isNarrowedBy(kept);
@@ -140,6 +143,7 @@ export function ListPanel<Row extends { id: string }>({
               ordering={address.ordering}
               onOrder={sortable ? (ordering) => address.set({ ordering }) : undefined}
               onOpen={onOpen}
+              under={under}
               keys
               tall={tall}
             />

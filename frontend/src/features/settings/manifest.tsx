@@ -2,6 +2,8 @@
 import { lazy } from "react";
 import { Navigate } from "react-router";
 
+import "./channels.css";
+
 import { keys } from "@/api/query-keys";
 import { to } from "@/lib/kinds";
 import type { Manifest } from "@/lib/manifest";

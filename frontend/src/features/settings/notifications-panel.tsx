@@ -2,7 +2,8 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import type { InboxItem } from "@/api/inbox";
+import { browserZone, CHOICE_FIELDS, choiceBody, choiceDraft, ChoiceFields } from "./choice-fields";
+
 import {
   notificationsQuery,
   notificationsUpdate,
@@ -11,47 +12,12 @@ import {
 import { keys } from "@/api/query-keys";
 import { Command } from "@/components/ui/command";
 import { Note } from "@/components/ui/dialogs";
-import {
-  CheckField,
-  ChoiceField,
-  PickField,
-  PickManyField,
-  TextField,
-} from "@/components/ui/fields";
+import { CheckField } from "@/components/ui/fields";
 import { Panel, QueryBody } from "@/components/ui/panel";
 import { tell } from "@/components/ui/toast";
 import { messageFor } from "@/lib/problem";
 import { useSubmission } from "@/lib/submission";
 import { ageText, exactTime } from "@/lib/time";
-
-const KINDS: Record<InboxItem["kind"], string> = {
-  plan_to_review: "A plan waits for your review",
-  plan_to_execute: "An approved plan waits to be executed",
-  plan_rejected: "A plan of yours was rejected",
-  plan_stale: "A plan of yours went stale",
-  execution_stuck: "An execution needs a decision",
-  execution_paused: "An execution was paused by hand",
-  execution_held: "An execution waits for its window",
-  execution_failed: "An execution failed",
-  database_restored: "A restored database waits",
-  agent_silent: "Agents are silent",
-  messages_lost: "Messages were lost",
-  backlog: "Waiting messages reach a limit",
-  connection_failing: "A connection does not answer",
-  changes_refused: "A connection refuses changes",
-  webhook_failing: "A webhook's receiver takes nothing",
-};
-
-const AT_ONCE = "at once";
-const DAILY = "daily";
-
-/** The server says 08:00:00, the field 08:00. */
-const clock = (time: string | null) => time?.slice(0, 5) ?? "";
-const given = (time: string) => (time === "" ? null : time);
-
-/** Every zone that the browser knows; one that it does not is typed by the API. */
-const ZONES = Intl.supportedValuesOf("timeZone");
-const here = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export function NotificationsPanel() {
   const settings = useQuery(notificationsQuery);
@@ -78,28 +44,20 @@ function where(row: NotificationSettings): React.ReactNode {
 function NotificationsForm({ row }: { row: NotificationSettings }) {
   const queries = useQueryClient();
   const [on, setOn] = useState(row.by_email);
-  const [kinds, setKinds] = useState<string[]>([...row.kinds]);
-  // Nobody has chosen yet: the zone that this browser is in is the likely one.
-  const [zone, setZone] = useState(row.version === 0 ? here() : row.timezone);
-  const [pace, setPace] = useState(row.digest_at === null ? AT_ONCE : DAILY);
-  const [digest, setDigest] = useState(clock(row.digest_at) || "08:00");
-  const [from, setFrom] = useState(clock(row.quiet_from));
-  const [until, setUntil] = useState(clock(row.quiet_until));
+  const [draft, setDraft] = useState(() => ({
+    ...choiceDraft(row),
+    // Nobody has chosen yet: the zone that this browser is in is the likely one.
+    ...(row.version === 0 ? { timezone: browserZone() } : {}),
+  }));
   // What is not drawn is not sent, so that no error is without its field.
-  const drawn = on ? ["kinds", "timezone", "digest_at", "quiet_from", "quiet_until"] : [];
-  const { errors, busy, send, others } = useSubmission(["by_email", ...drawn]);
+  const { errors, busy, send, others } = useSubmission(["by_email", ...(on ? CHOICE_FIELDS : [])]);
   const save = () =>
     send(async () => {
-      const choice = {
-        kinds: kinds as InboxItem["kind"][],
-        digest_at: pace === DAILY ? digest : null,
-        quiet_from: given(from),
-        quiet_until: given(until),
-      };
       await notificationsUpdate(row.version, {
         by_email: on,
-        timezone: zone,
-        ...(on ? choice : {}),
+        // The first saving keeps the zone also where nothing else is chosen.
+        timezone: draft.timezone,
+        ...(on ? choiceBody(draft) : {}),
       });
       tell("Saved what you are told");
       await queries.invalidateQueries({ queryKey: keys.notifications });
@@ -140,62 +98,12 @@ function NotificationsForm({ row }: { row: NotificationSettings }) {
         error={messageFor(errors, "by_email")}
       />
       {on ? (
-        <>
-          <PickManyField
-            label="Of what"
-            options={Object.entries(KINDS).map(([value, label]) => ({ value, label }))}
-            value={kinds}
-            onChange={setKinds}
-            error={messageFor(errors, "kinds")}
-          />
-          <div className="grid2">
-            <ChoiceField
-              label="How often"
-              options={[
-                { value: AT_ONCE, label: "At once" },
-                { value: DAILY, label: "Once a day, all in one" },
-              ]}
-              value={pace}
-              onChange={setPace}
-            />
-            {pace === DAILY ? (
-              <TextField
-                label="Time of day"
-                type="time"
-                value={digest}
-                onChange={setDigest}
-                error={messageFor(errors, "digest_at")}
-              />
-            ) : null}
-          </div>
-          <div className="grid2">
-            <TextField
-              label="Quiet from"
-              hint="Nothing is sent until they are over, then all of it."
-              required={false}
-              type="time"
-              value={from}
-              onChange={setFrom}
-              error={messageFor(errors, "quiet_from")}
-            />
-            <TextField
-              label="Quiet until"
-              required={false}
-              type="time"
-              value={until}
-              onChange={setUntil}
-              error={messageFor(errors, "quiet_until")}
-            />
-          </div>
-          <PickField
-            label="Time zone"
-            hint={row.version === 0 ? `Times are ${row.timezone} until you save.` : undefined}
-            options={[...new Set([zone, ...ZONES])].map((one) => ({ value: one, label: one }))}
-            value={zone}
-            onChange={setZone}
-            error={messageFor(errors, "timezone")}
-          />
-        </>
+        <ChoiceFields
+          draft={draft}
+          onChange={setDraft}
+          errors={errors}
+          zoneHint={row.version === 0 ? `Times are ${row.timezone} until you save.` : undefined}
+        />
       ) : null}
       <div className="formfoot">
         <span className="r">

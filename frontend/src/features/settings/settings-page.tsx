@@ -1,7 +1,8 @@
-/** The installation: one's tokens and password, the people, what runs here. */
+/** The installation: one's tokens and password, the people, who is told what, what runs here. */
 import { useParams } from "react-router";
 
 import { AboutPanel } from "./about-panel";
+import { ChannelsPanel } from "./channels-panel";
 import { NotificationsPanel } from "./notifications-panel";
 import { PasswordPanel } from "./password-panel";
 import { PeoplePanel } from "./people-panel";
@@ -25,6 +26,7 @@ export default function SettingsPage() {
           ...(people ? [{ to: "/settings/people", label: "People" }] : []),
           { to: "/settings/policies", label: "Policies" },
           { to: "/settings/notifications", label: "Notifications" },
+          { to: "/settings/channels", label: "Chat channels" },
           { to: "/settings/password", label: "Password" },
           { to: "/settings/about", label: "About" },
         ]}
@@ -34,6 +36,7 @@ export default function SettingsPage() {
         {tab === "people" && people ? <PeoplePanel /> : null}
         {tab === "policies" ? <PoliciesPanel /> : null}
         {tab === "notifications" ? <NotificationsPanel /> : null}
+        {tab === "channels" ? <ChannelsPanel /> : null}
         {tab === "password" ? <PasswordPanel /> : null}
         {tab === "about" ? <AboutPanel /> : null}
         {(tab === "people" && !people) || (tab === "tokens" && !tokens) ? (

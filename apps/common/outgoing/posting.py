@@ -1,7 +1,8 @@
-"""Post a body to the address of a webhook, within a time, and to no private address."""
+"""Post a body to an address that may hold secrets, within a time, and to no private address."""
 
 import logging
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -64,7 +65,8 @@ def post(address: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         failure = _sentence(error)
     except Exception as error:
         # Whatever a server brings about is a failed attempt, which is noted and comes to an end.
-        logger.exception("an attempt at a webhook failed")
+        trace = masked(traceback.format_exc(), _secrets(address))
+        logger.error("a request failed in a way that nobody thought of: %s", trace)
         failure = _sentence(error)
     secrets = _secrets(address)
     return Answer(

@@ -47,6 +47,15 @@ def credential(
     """Return the credential for a server. Raises InvalidProblem, which never holds a value."""
     check_reference(reference, prefix=prefix, folder=folder)
     check_server(reference, address, environ=environ)
+    return credential_value(reference, prefix=prefix, folder=folder, environ=environ)
+
+
+def credential_value(
+    reference: str, *, prefix: str, folder: Path | None, environ: Mapping[str, str]
+) -> str:
+    """Return a credential whose server is not known before it is read: it is an address itself,
+    and goes nowhere before `check_server`. Raises InvalidProblem, which never holds a value."""
+    check_reference(reference, prefix=prefix, folder=folder)
     kind, _, name = reference.partition(":")
     if kind == "env":
         value = environ.get(name, "").strip()

@@ -1,0 +1,79 @@
+"""Write the message that says in Microsoft Teams what is new: an Adaptive Card, as the webhook of a
+workflow takes it.
+
+Others' words stand in runs of text alone, where no Markdown acts, and a mention needs a list of
+those mentioned, which no card of ours has.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from apps.notifications.domain.lines import (
+    INBOX_PAGE,
+    LONGEST_DETAIL,
+    Line,
+    circumstances,
+    cut,
+    flat,
+    headed,
+    subject_of,
+)
+
+MOST_LINES = 20
+"""Items that a message names, where they are short enough."""
+
+LARGEST_BYTES = 24 * 1024
+"""Teams takes 28 KB; what counts them may write some letters at greater length."""
+
+WAITING = "Waits for somebody"
+
+
+def teams_message(lines: Sequence[Line], *, web_url: str, timezone: str) -> dict[str, Any]:
+    """Return the message: what waits first, each with its link, then what is to be known."""
+    zone = ZoneInfo(timezone)
+    for count in range(min(len(lines), MOST_LINES), 0, -1):
+        message = _message(lines, count, web_url, zone)
+        if len(json.dumps(message, ensure_ascii=False).encode()) <= LARGEST_BYTES:
+            return message
+    raise AssertionError("one item always fits")
+
+
+def _message(lines: Sequence[Line], count: int, web_url: str, zone: ZoneInfo) -> dict[str, Any]:
+    body: list[dict[str, Any]] = []
+    for heading, chosen in headed(lines[:count], WAITING):
+        body.append(_text(heading, size="Large", weight="Bolder"))
+        body += [_container(line, web_url, zone) for line in chosen]
+    if len(lines) > count:
+        body.append(_text(f"and {len(lines) - count} more"))
+    subject = subject_of(lines)
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "fallbackText": subject,
+        "msteams": {"width": "Full"},
+        "body": body,
+        "actions": [_open(f"{web_url}{INBOX_PAGE}", "Inbox")],
+    }
+    content = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
+    return {"type": "message", "summary": subject, "attachments": [content]}
+
+
+def _container(line: Line, web_url: str, zone: ZoneInfo) -> dict[str, Any]:
+    items = [_text(flat(line.title), weight="Bolder")]
+    if line.detail:
+        items.append(_text(cut(flat(line.detail), LONGEST_DETAIL)))
+    items.append(_text(circumstances(line, zone), isSubtle=True))
+    items.append({"type": "ActionSet", "actions": [_open(f"{web_url}{line.page}", "Open")]})
+    return {"type": "Container", "separator": True, "items": items}
+
+
+def _text(text: str, **style: Any) -> dict[str, Any]:
+    run = {"type": "TextRun", "text": text, **style}
+    return {"type": "RichTextBlock", "inlines": [run]}
+
+
+def _open(address: str, words: str) -> dict[str, Any]:
+    return {"type": "Action.OpenUrl", "title": words, "url": address}

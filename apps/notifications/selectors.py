@@ -1,0 +1,33 @@
+"""Read channels for lists."""
+
+from typing import TypeVar
+
+from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from apps.notifications.models import Channel, Message, Notice
+
+M = TypeVar("M", bound=Model)
+
+
+def channel_rows() -> QuerySet[Channel]:
+    """Return the channels with their systems, and how much waits to be sent to each: messages, and
+    notices that are in none yet."""
+    notices = Notice.objects.filter(message=None, over_at=None)
+    messages = Message.objects.filter(sent_at=None, given_up_at=None)
+    return Channel.objects.prefetch_related("systems").annotate(
+        waiting=_count(notices) + _count(messages)
+    )
+
+
+def _count(rows: QuerySet[M]) -> Coalesce:
+    """Count these rows of a channel. A subquery, for which there is an index: a join would read all
+    that has ended as well."""
+    counted = (
+        rows.filter(channel=OuterRef("pk"))
+        .order_by()
+        .values("channel")
+        .annotate(count=Count("pk"))
+        .values("count")
+    )
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)

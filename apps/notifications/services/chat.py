@@ -1,0 +1,232 @@
+"""Post messages to channels to the incoming webhooks of their chats.
+
+One process at a time does it, to several channels side by side, so that one that hangs holds no
+other up, and one message at a time to each.
+"""
+
+import os
+import re
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from apps.common.locks import lock_while
+from apps.common.outgoing.addresses import check_address
+from apps.common.outgoing.credentials import FIELD, check_server, credential_value
+from apps.common.outgoing.masking import masked
+from apps.common.outgoing.posting import WHOLE_S, Answer, post
+from apps.notifications.domain.lines import cut, flat
+from apps.notifications.models import Channel, Message
+from apps.notifications.services.attempts import attempt_begin, attempt_end, pause_after
+from apps.notifications.services.messages import messages_write
+from apps.notifications.services.recipients import ChatChannel
+from weir.errors import InvalidProblem
+
+LONGEST_S = 20.0
+"""How long one call works: it begins nothing that could last longer."""
+
+SIDE_BY_SIDE = 8
+"""Channels that are posted to at a time."""
+
+LONGEST_WISH = timedelta(hours=1)
+"""How long a chat that says so is left alone."""
+
+OF_CHANNEL = (408, 429)
+"""Answers of less than 500 that concern no message: the same may be taken later."""
+
+SHOWN = 200
+"""Characters that are shown of what a chat answers."""
+
+DIED = "A worker ended while it posted the message."
+HEADERS = {
+    "Content-Type": "application/json",
+    "Accept-Encoding": "identity",
+    "User-Agent": "Weir",
+}
+
+
+def chats_post() -> int:
+    """Post to channels what is due. Returns how many messages were taken."""
+    with lock_while("chatpost") as ours:
+        if not ours:
+            return 0
+        messages_write("channel")
+        return _post_all(time.monotonic() + LONGEST_S)
+
+
+def _post_all(until: float) -> int:
+    taken = 0
+    tried: set[int] = set()
+    with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="chat") as threads:
+        while time.monotonic() + WHOLE_S <= until:
+            messages = _due(tried)
+            if not messages:
+                break
+            tried.update(message.pk for message in messages)
+            taken += _post(messages, threads)
+    return taken
+
+
+def _due(tried: set[int]) -> Sequence[Message]:
+    """Return what is posted next, one message to a channel, a test before others; the channels that
+    were tried longest ago first."""
+    now = timezone.now()
+    rests = Q(channel__retry_at__gt=now, is_test=False)
+    rows = (
+        Message.objects.filter(
+            channel__enabled=True, sent_at=None, given_up_at=None, next_at__lte=now
+        )
+        .exclude(rests)
+        .exclude(pk__in=tried)
+        .select_related("channel")
+        .order_by(F("channel__tried_at").asc(nulls_first=True), "-is_test", "id")
+    )
+    first: dict[int | None, Message] = {}
+    for message in rows:
+        first.setdefault(message.channel_id, message)
+    return list(first.values())[:SIDE_BY_SIDE]
+
+
+def _post(messages: Sequence[Message], threads: ThreadPoolExecutor) -> int:
+    """Post each of these once, and note what came of it as soon as it is known. Returns how many
+    were taken."""
+    taken = 0
+    posted: dict[Future[Answer], tuple[Message, Channel]] = {}
+    for message in messages:
+        if message.is_test and message.attempts:
+            assert message.channel is not None
+            _note(message, message.channel, _failure(DIED))
+            continue
+        recipient = attempt_begin(message)
+        if not isinstance(recipient, ChatChannel):
+            continue
+        channel = recipient.row
+        Channel.objects.filter(pk=channel.pk).update(tried_at=timezone.now())
+        try:
+            address = _address_of(channel)
+        except InvalidProblem as error:
+            _note(message, channel, _failure(error.message))
+            continue
+        posted[threads.submit(_exchange, address, message.body)] = (message, channel)
+    for future in as_completed(posted):
+        taken += _note(*posted[future], future.result())
+    return taken
+
+
+def _address_of(channel: Channel) -> str:
+    """Return the address of a channel's incoming webhook. Raises InvalidProblem, whose sentence
+    holds nothing of it."""
+    address = credential_value(
+        channel.credential,
+        prefix=settings.WEIR_CREDENTIAL_PREFIX,
+        folder=settings.WEIR_CREDENTIALS_DIR,
+        environ=os.environ,
+    )
+    try:
+        check_address(address, plain_http=settings.WEIR_PLAIN_HTTP, field=FIELD, may_query=True)
+    except InvalidProblem as error:
+        # A sentence with a cause quotes what it could not read.
+        detail = "" if error.__cause__ is not None else f" {error.message}"
+        raise InvalidProblem(
+            FIELD, f"{channel.credential} holds no address of an incoming webhook.{detail}"
+        ) from None
+    try:
+        check_server(channel.credential, address, environ=os.environ)
+    except InvalidProblem as error:
+        raise InvalidProblem(FIELD, _without_server(error.message, address)) from None
+    return address
+
+
+def _exchange(address: str, body: str) -> Answer:
+    """Post a body. Its answer names no part of the address, its server included, as that of a
+    webhook may."""
+    answer = post(address, body.encode(), HEADERS)
+    return replace(
+        answer,
+        response=_without_server(answer.response, address),
+        failure=_without_server(answer.failure, address),
+    )
+
+
+def _without_server(text: str, address: str) -> str:
+    host = urlsplit(address).hostname or ""
+    return masked(re.sub(re.escape(host), host, text, flags=re.IGNORECASE), [host])
+
+
+def _failure(problem: str) -> Answer:
+    """Return the answer of nobody: nothing was posted."""
+    return Answer(status=None, response="", failure=problem, retry_after_s=None, seconds=0.0)
+
+
+@transaction.atomic
+def _note(message: Message, channel: Channel, answer: Answer) -> bool:
+    """Note what came of an attempt, at the message and at its channel. Returns whether it was
+    taken."""
+    row = Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).first()
+    if row is None:
+        return False  # it was deleted meanwhile, with all its messages
+    # What was posted to what was edited since says nothing about what it is now.
+    counts = (row.credential, row.shape, row.enabled) == (
+        channel.credential,
+        channel.shape,
+        channel.enabled,
+    )
+    if answer.taken:
+        taken = attempt_end(message, "")
+        if counts:
+            _works(row)
+        return taken
+    wait = max(pause_after(row.failures + 1), _wish(answer))
+    problem, is_final = _problem(answer), _is_final(answer)
+    attempt_end(message, problem, is_final=is_final or message.is_test, wait=wait)
+    if not counts:
+        return False
+    now = timezone.now()
+    row.problem, row.failing_since = problem, row.failing_since or now
+    if is_final:
+        row.failures, row.retry_at = 0, None
+    elif not message.is_test:
+        row.failures, row.retry_at = row.failures + 1, now + wait
+    elif answer.retry_after_s is not None:
+        row.retry_at = max(row.retry_at or now, now + _wish(answer))
+    row.save(update_fields=["problem", "failing_since", "failures", "retry_at"])
+    return False
+
+
+def _works(row: Channel) -> None:
+    """Note that a channel takes messages, and let what waits for its next attempt go out now."""
+    row.last_sent_at = timezone.now()
+    row.problem, row.failures, row.failing_since, row.retry_at = "", 0, None, None
+    row.save(update_fields=["last_sent_at", "problem", "failures", "failing_since", "retry_at"])
+    waiting = Message.objects.filter(channel=row, sent_at=None, given_up_at=None)
+    waiting.filter(attempts__gt=0).update(next_at=row.last_sent_at)
+
+
+def _wish(answer: Answer) -> timedelta:
+    """Return how long a chat wants to be left alone."""
+    return timedelta(seconds=min(answer.retry_after_s or 0.0, LONGEST_WISH.total_seconds()))
+
+
+def _is_final(answer: Answer) -> bool:
+    """Return whether the same message would never be taken: it, or the address, is wrong."""
+    return (
+        answer.status is not None
+        and 300 <= answer.status < 500
+        and (answer.status not in OF_CHANNEL)
+    )
+
+
+def _problem(answer: Answer) -> str:
+    """Return why it was not taken, with the word by which a chat says so; pages say nothing."""
+    word = flat(answer.response)
+    if not word or word.startswith("<"):
+        return answer.failure
+    return f"{answer.failure.removesuffix('.')}: {cut(word, SHOWN).removesuffix('.')}."
