@@ -22,7 +22,7 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "invalid": (400, "A field or parameter is wrong; `errors` names each."),
     "bad_request": (400, "The request cannot be read."),
     "parse_error": (400, "The body is no JSON."),
-    "invalid_idempotency_key": (400, "The key has more than 200 characters."),
+    "invalid_idempotency_key": (400, "The key is empty, or has more than 200 characters."),
     "secret_shown_once": (
         409,
         "The request with this key was carried out; its answer held a secret that is not shown "

@@ -9,7 +9,7 @@ from rest_framework.permissions import SAFE_METHODS
 from apps.accounts.api.permissions import RolePermission
 from apps.accounts.domain.roles import GRANTS, Permission, Role, permissions_of
 from apps.common.api.preconditions import IDEMPOTENCY_KEY
-from apps.common.api.schema import error_statuses, problem_reference
+from apps.common.api.schema import REPLAYED, error_statuses, problem_reference
 
 EVERYBODY = GRANTS[Role.VIEWER]
 SENTENCE_END = re.compile(r"(?<=[.;])\s")
@@ -27,6 +27,10 @@ class RoleSchema(AutoSchema):
             statuses = set(error_statuses(self.view, self.method, operation))
             if self._restricted():
                 statuses |= {"403"} if self.method in SAFE_METHODS else {"403", "409"}
+            if any(one["name"] == IDEMPOTENCY_KEY.name for one in operation.get("parameters", ())):
+                for status, response in operation["responses"].items():
+                    if status.startswith("2"):
+                        response.setdefault("headers", {})["Idempotency-Replayed"] = REPLAYED
             for status in sorted(statuses):
                 operation["responses"].setdefault(status, problem_reference(status))
         return operation

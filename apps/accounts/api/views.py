@@ -368,7 +368,7 @@ class TokenViewSet(viewsets.GenericViewSet[ApiToken]):
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(responses={201: NewTokenSerializer}, auth=IN_SESSION)
-    @repeatable(secret="secret")
+    @repeatable(secret="secret", instead="Revoke that token and make another, under another key.")
     def create(self, request: Request) -> Response:
         """Make a token for the caller; the answer holds the secret, once. Needs a session."""
         owner = person_in_session(request, "make a token", "token_cannot_make_tokens")

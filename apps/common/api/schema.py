@@ -161,6 +161,10 @@ def problem_reference(status: str) -> dict[str, str]:
     return {"$ref": f"#/components/responses/Problem{status}"}
 
 
+REPLAYED = {
+    "description": "`true`: the answer to an earlier request with this Idempotency-Key.",
+    "schema": {"type": "string", "enum": ["true"]},
+}
 ETAG = {
     "description": "The object's version; send it as If-Match when you change the object.",
     "required": True,

@@ -101,7 +101,7 @@ class AgentViewSet(
     needs = dict.fromkeys(["create", "partial_update", "destroy"], Permission.ADMINISTER)
 
     @extend_schema(request=EnrolSerializer, responses={201: NewAgentSerializer})
-    @repeatable(secret="credential")
+    @repeatable(secret="credential", instead="Enrol the broker's agent again, under another key.")
     def create(self, request: Request) -> Response:
         """Enrol the agent of a broker; the answer holds its credential, once."""
         form = EnrolSerializer(data=request.data)

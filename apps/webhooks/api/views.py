@@ -86,7 +86,7 @@ class WebhookViewSet(viewsets.GenericViewSet[Webhook]):
         return self._answer(self.get_object())
 
     @extend_schema(responses={201: NewWebhookSerializer})
-    @repeatable(secret="secret")
+    @repeatable(secret="secret", instead="Make a new one there with `rotate`.")
     def create(self, request: Request) -> Response:
         """Add a webhook; the answer holds its secret, once."""
         values, reason = changes(self.get_serializer(data=request.data))
@@ -124,7 +124,7 @@ class WebhookViewSet(viewsets.GenericViewSet[Webhook]):
         parameters=[IF_MATCH], request=RotationSerializer, responses=NewWebhookSerializer
     )
     @action(detail=True, methods=["post"])
-    @repeatable(secret="secret")
+    @repeatable(secret="secret", instead="Rotate it again, under another key.")
     def rotate(self, request: Request, id: str) -> Response:
         """Make a new secret, shown this once; the present one signs as well for some hours."""
         version = expected_version(request)

@@ -15637,7 +15637,7 @@ export interface components {
              *     - `invalid` (400): A field or parameter is wrong; `errors` names each.
              *     - `bad_request` (400): The request cannot be read.
              *     - `parse_error` (400): The body is no JSON.
-             *     - `invalid_idempotency_key` (400): The key has more than 200 characters.
+             *     - `invalid_idempotency_key` (400): The key is empty, or has more than 200 characters.
              *     - `secret_shown_once` (409): The request with this key was carried out; its answer held a secret that is not shown again.
              *     - `idempotency_key_reused` (422): The key was used with another method, path or body.
              *     - `not_found` (404): There is no such object, or it was deleted.
@@ -15951,7 +15951,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -15971,6 +15971,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -16172,7 +16174,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -16193,6 +16195,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -16437,7 +16441,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -16461,6 +16465,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -16604,7 +16610,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -16625,6 +16631,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -16707,7 +16715,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -16769,6 +16777,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -17018,7 +17028,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -17046,6 +17056,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -17348,7 +17360,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -17384,6 +17396,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -17629,7 +17643,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -17649,6 +17663,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -17765,7 +17781,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
                 /** @description ETag of what you edit. */
                 "If-Match": string;
@@ -17791,6 +17807,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
                     [name: string]: unknown;
@@ -17826,7 +17844,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
                 /** @description ETag of what you edit. */
                 "If-Match": string;
@@ -17849,6 +17867,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
                     [name: string]: unknown;
@@ -17884,7 +17904,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
                 /** @description ETag of what you edit. */
                 "If-Match": string;
@@ -17907,6 +17927,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
                     [name: string]: unknown;
@@ -17988,7 +18010,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -18022,6 +18044,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -18192,7 +18216,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -18204,6 +18228,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -18343,7 +18369,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -18373,6 +18399,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -18673,7 +18701,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -18704,6 +18732,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -19025,7 +19055,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -19065,6 +19095,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -19145,7 +19177,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -19166,6 +19198,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -19399,7 +19433,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -19420,6 +19454,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -19698,7 +19734,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -19728,6 +19764,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -19792,7 +19830,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -19813,6 +19851,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -19844,7 +19884,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -19865,6 +19905,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -19896,7 +19938,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -19917,6 +19959,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -20073,7 +20117,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -20085,6 +20129,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -20278,7 +20324,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -20302,6 +20348,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -20333,7 +20381,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -20354,6 +20402,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -20385,7 +20435,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -20407,6 +20457,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -20438,7 +20490,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -20459,6 +20511,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -20490,7 +20544,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -20511,6 +20565,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -20688,7 +20744,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -20709,6 +20765,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -20987,7 +21045,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -21017,6 +21075,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -21174,7 +21234,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -21203,6 +21263,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -21269,7 +21331,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -21290,6 +21352,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -21443,7 +21507,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -21467,6 +21531,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -21762,7 +21828,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -21795,6 +21861,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -22110,7 +22178,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -22130,6 +22198,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -22285,7 +22355,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -22307,6 +22377,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -22628,7 +22700,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -22649,6 +22721,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -22682,7 +22756,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -22703,6 +22777,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -22786,7 +22862,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -22807,6 +22883,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -22873,7 +22951,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -22894,6 +22972,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -22927,7 +23007,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -22939,6 +23019,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -23139,7 +23221,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -23167,6 +23249,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -23526,7 +23610,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -23547,6 +23631,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -23659,7 +23745,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -23680,6 +23766,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -23793,7 +23881,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -23814,6 +23902,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -24030,7 +24120,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -24050,6 +24140,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -24116,7 +24208,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -24137,6 +24229,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -24168,7 +24262,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -24190,6 +24284,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -24255,7 +24351,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -24276,6 +24372,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -24343,7 +24441,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -24364,6 +24462,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -24472,7 +24572,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -24493,6 +24593,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -24524,7 +24626,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -24546,6 +24648,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -24579,7 +24683,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -24600,6 +24704,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -24631,7 +24737,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -24652,6 +24758,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -24977,7 +25085,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -25001,6 +25109,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -25300,7 +25410,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -25333,6 +25443,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -25533,7 +25645,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -25556,6 +25668,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -25726,7 +25840,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -25738,6 +25852,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -25819,7 +25935,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -25843,6 +25959,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -26079,7 +26197,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -26099,6 +26217,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -26217,7 +26337,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -26238,6 +26358,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -26317,7 +26439,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -26329,6 +26451,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -26800,7 +26924,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -26825,6 +26949,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -27120,7 +27246,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -27154,6 +27280,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -27267,7 +27395,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -27290,6 +27418,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -27582,7 +27712,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -27614,6 +27744,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -27695,7 +27827,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -27741,6 +27873,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -27906,7 +28040,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -27927,6 +28061,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -27960,7 +28096,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -27972,6 +28108,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -28242,7 +28380,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -28268,6 +28406,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -28570,7 +28710,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -28605,6 +28745,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -28721,7 +28863,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -28745,6 +28887,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -29047,7 +29191,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -29068,6 +29212,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -29509,7 +29655,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -29531,6 +29677,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
@@ -29712,7 +29860,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -29759,6 +29907,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -30110,7 +30260,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -30131,6 +30281,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -30162,7 +30314,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -30183,6 +30335,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -30347,7 +30501,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -30403,6 +30557,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -30543,7 +30699,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -30568,6 +30724,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -30828,7 +30986,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -30852,6 +31010,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -31145,7 +31305,7 @@ export interface operations {
                 system: string;
             };
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -31178,6 +31338,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -31383,7 +31545,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -31412,6 +31574,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
@@ -31582,7 +31746,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
                 /** @description ETag of what you edit. */
                 "If-Match": string;
@@ -31606,6 +31770,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
                     [name: string]: unknown;
@@ -31641,7 +31807,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -31653,6 +31819,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;

@@ -54,16 +54,19 @@ export function useKeys(keys: Keys, enabled = true) {
   }, [enabled]);
 }
 
-/** Submit a form as its button would: a field that takes what was typed when it is left takes it
- * before. */
+/** Submit a form as its button would: not while that is disabled or a dialog is open. A field that
+ * takes what was typed when it is left takes it before. */
 export function submitForm(id: string) {
   const form = document.getElementById(id);
   const focused = document.activeElement;
-  if (!(form instanceof HTMLFormElement)) return;
+  if (!(form instanceof HTMLFormElement) || document.querySelector("[role='dialog']")) return;
   if (focused instanceof HTMLElement && form.contains(focused)) focused.blur();
   // What leaving the field changed has to be drawn first.
   setTimeout(() => {
-    form.requestSubmit();
+    const button = document.querySelector<HTMLButtonElement>(`[type="submit"][form="${id}"]`);
+    if (button !== null && !button.disabled) {
+      form.requestSubmit(button);
+    }
     if (focused instanceof HTMLElement) focused.focus();
   }, 0);
 }

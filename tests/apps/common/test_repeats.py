@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.sessions.models import Session
 from django.utils import timezone
+from rest_framework.test import APIClient
 
 from apps.accounts.domain.roles import Role
 from apps.accounts.models import ApiToken, User
@@ -15,13 +16,22 @@ from apps.audit.models import AuditEntry
 from apps.common.models import IDEMPOTENCY_KEYS_KEPT, IdempotencyKey
 from apps.executions.models import Execution
 from apps.plans.models import Plan
+from apps.systems.models import System
 from apps.webhooks.models import Webhook
 from tests.at_once import at_once
 from tests.conftest import client_of
 from tests.factories import make_user
 from tests.factories.fleet import Harbour, make_harbour, rate
-from tests.factories.plans import agents_come, agents_look, make_plan
+from tests.factories.plans import (
+    agents_come,
+    agents_look,
+    approved,
+    edit_model,
+    envelope,
+    make_plan,
+)
 from tests.schema import SCHEMA
+from weir.lifecycle.plans import PlanState
 
 pytestmark = pytest.mark.django_db
 
@@ -120,6 +130,69 @@ def test_what_was_refused_is_not_remembered(harbour: Harbour) -> None:
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
 
 
+def test_a_plan_that_a_refused_request_found_stale_is_stale(harbour: Harbour) -> None:
+    editor = make_user("editor", Role.EDITOR)
+    plan = make_plan(harbour.system, editor)
+    edit_model(harbour)
+    before = AuditEntry.objects.filter(object_kind="plan").count()
+    answer = send(client_of(editor), f"/plans/{plan.public_id}/submit")
+    assert (answer.status_code, answer.json()["code"]) == (409, "plan_is_stale")
+    plan.refresh_from_db()
+    assert plan.state == PlanState.STALE
+    assert AuditEntry.objects.filter(object_kind="plan").count() == before + 1
+    assert not IdempotencyKey.objects.exists()
+
+
+def test_a_load_outside_the_envelope_ends_the_plan_for_good(harbour: Harbour) -> None:
+    editor, approver = make_user("editor", Role.EDITOR), make_user("approver", Role.APPROVER)
+    steps = [rate(None, 5.0)]
+    plan = approved(
+        make_plan(harbour.system, editor, steps, envelope=envelope(10.0, 40.0)), editor, approver
+    )
+    agents = agents_come(harbour)
+    agents_look(harbour, agents, offered=90.0)
+    operator = client_of(make_user("operator", Role.OPERATOR))
+    answer = send(operator, f"/plans/{plan.public_id}/execute")
+    assert (answer.status_code, answer.json()["code"]) == (409, "plan_is_stale")
+    plan.refresh_from_db()
+    assert plan.state == PlanState.STALE
+    agents_look(harbour, agents, offered=30.0)
+    again = send(operator, f"/plans/{plan.public_id}/execute")
+    assert again.status_code == 409
+    assert not Execution.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["", "  ", "x" * 201])
+def test_a_key_has_one_to_two_hundred_characters(api: Any, key: str) -> None:
+    answer = send(api, "/systems", {"name": "quay"}, key)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_idempotency_key")
+    assert not System.objects.exists()
+
+
+def test_a_key_is_of_the_credential_and_the_version_that_it_was_sent_with(admin: User) -> None:
+    session = client_of(admin)
+    body = {"name": "desk", "address": "https://example.org/hook", "types": ["*"]}
+    webhook = send(session, "/webhooks", body).json()
+    path = f"/webhooks/{webhook['id']}/rotate"
+    assert send(session, path, {}, "nightly", **{"If-Match": '"1"'}).status_code == 200
+    answer = send(session, path, {}, "nightly", **{"If-Match": '"2"'})
+    assert (answer.status_code, answer.json()["code"]) == (422, "idempotency_key_reused")
+    assert send(session, "/systems", {"name": "quay"}, "both").status_code == 201
+    token = send(session, "/tokens", {"name": "x", "roles": ["editor"]}, "t").json()["secret"]
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = send(APIClient(), "/systems", {"name": "quay"}, "both", **headers)
+    assert (answer.status_code, answer.json()["code"]) == (422, "idempotency_key_reused")
+
+
+def test_a_form_is_refused_as_without_a_key(admin: User) -> None:
+    client = APIClient(enforce_csrf_checks=True)
+    client.force_login(admin)
+    client.get("/api/v1/session")
+    given = {"X-CSRFToken": client.cookies["csrftoken"].value, "Idempotency-Key": "k"}
+    answer = client.post("/api/v1/systems", {"name": "quay"}, format="multipart", headers=given)
+    assert answer.status_code == 415, answer.content
+
+
 @pytest.mark.django_db(transaction=True)
 def test_twins_execute_a_plan_once() -> None:
     harbour = make_harbour()
@@ -162,6 +235,7 @@ class TestSecrets:
         assert rotated.status_code == 200, rotated.content
         again = send(api, path, {}, "other", **{"If-Match": '"1"'})
         self.refused(again, rotated.json()["secret"])
+        assert "Rotate it again" in again.json()["detail"]
         assert Webhook.objects.get().generation == 2
 
     def test_of_a_token(self, admin: User) -> None:
