@@ -154,7 +154,9 @@ class Message(BaseModel):
         Channel, on_delete=models.CASCADE, null=True, related_name="messages"
     )
     is_test = models.BooleanField(
-        default=False, help_text="It only shows that the channel works: once, and at any hour."
+        default=False,
+        db_default=False,
+        help_text="It only shows that the channel works: once, and at any hour.",
     )
     address = models.EmailField(
         blank=True, help_text="The person's, when it was written; empty for a channel."

@@ -120,6 +120,14 @@ def test_an_approver_comes_from_a_chat_to_the_plan(
     wait_chat(chat, f"This is a test of the channel {channel}")
     expect(row.get_by_text("Works", exact=True)).to_be_visible(timeout=WITHIN_S * 1000)
 
+    # What stood before is told, so that the plan comes in a message of its own.
+    fleet.everybody.wait(
+        "/api/v1/channels",
+        lambda page: [row["waiting"] for row in page["results"]] == [0],
+        WITHIN_S,
+        search=channel,
+    )
+
     fleet.shake()
     plan = fleet.plan(fleet.optimize(), fleet.author)
     fleet.do(fleet.author, f"plans/{plan['id']}/submit")

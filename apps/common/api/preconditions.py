@@ -77,7 +77,7 @@ def repeatable(*, secret: str = "", instead: str = "") -> Callable[[V], V]:
             )
 
         keyed.takes_idempotency_key = True  # type: ignore[attr-defined]
-        return cast('V', keyed)
+        return cast("V", keyed)
 
     return wrap
 

@@ -141,7 +141,9 @@ class ChannelSerializer(ChoiceRules, Form[Channel]):
         read_only=True, allow_null=True, help_text="When it took a message last; null: never."
     )
     problem = serializers.CharField(
-        read_only=True, help_text="Why the last message was not taken; empty: it was."
+        read_only=True,
+        help_text="Why the last message was not taken; empty: it was. Only administrators see more "
+        "than that it was not.",
     )
     failing_since = serializers.DateTimeField(
         read_only=True, allow_null=True, help_text="Since when nothing was taken; null: it is."
@@ -161,9 +163,8 @@ class ChannelSerializer(ChoiceRules, Form[Channel]):
         row = super().to_representation(instance)
         if not self._may_administer():
             row["credential"] = ""
-            # Why it was not taken may name where the credential is.
-            for name in (instance.credential, instance.credential.partition(":")[2]):
-                row["problem"] = row["problem"].replace(name, "The credential")
+            # Why it was not taken may say where the credential is.
+            row["problem"] = row["problem"] and "It takes no messages; administrators see why."
         return row
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))

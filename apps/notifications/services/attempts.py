@@ -6,7 +6,7 @@ still stands comes in another message.
 
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.notifications.domain.timing import due_at, is_quiet
@@ -92,5 +92,11 @@ def _take_back(message: Message, recipient: Recipient, now: datetime) -> bool:
     message.given_up_at = now
     message.save(update_fields=["given_up_at"])
     message.notices.exclude(pk__in=stands).update(over_at=now)
-    message.notices.filter(pk__in=stands).update(message=None, due_at=now)
+    for key in stands:
+        try:
+            with transaction.atomic():
+                message.notices.filter(pk=key).update(message=None, due_at=now)
+        except IntegrityError:
+            # The coordinator has noted the same this moment.
+            message.notices.filter(pk=key).update(over_at=now)
     return True

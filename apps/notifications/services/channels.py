@@ -93,21 +93,24 @@ def channel_delete(
     *, channel: Channel, actor: User, expected_version: int, reason: str = ""
 ) -> None:
     """Delete a channel with all that waits for it."""
-    row = _latest(channel, expected_version)
+    # Also against notices that are written for it this moment.
+    row = _latest(channel, expected_version, whole=True)
     _record(row, "delete", actor, before=_plain(row), reason=reason)
     row.delete()
 
 
 @transaction.atomic
 def channel_test(*, channel: Channel, actor: User) -> Channel:
-    """Write a message that only shows that the channel works; a worker posts it at once. Raises
-    Conflict while the channel is disabled."""
+    """Write a message that only shows that the channel works; a worker posts it at once. One that
+    waits already is enough. Raises Conflict while the channel is disabled."""
     row = Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).first()
     if row is None:
         raise Conflict("channel_disabled", f"{channel} was deleted meanwhile.")
     if not row.enabled:
         raise Conflict("channel_disabled", f"{row} is disabled; enable it first.")
-    ChatChannel(row).test(actor.display_name, timezone.now()).save()
+    waiting = Message.objects.filter(channel=row, is_test=True, sent_at=None, given_up_at=None)
+    if not waiting.exists():
+        ChatChannel(row).test(actor.display_name, timezone.now()).save()
     return row
 
 
@@ -122,8 +125,8 @@ def _forget(row: Channel) -> None:
     Notice.objects.filter(not_taken, channel=row, over_at=None).update(over_at=now)
 
 
-def _latest(channel: Channel, expected_version: int) -> Channel:
-    row = Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).first()
+def _latest(channel: Channel, expected_version: int, *, whole: bool = False) -> Channel:
+    row = Channel.objects.select_for_update(no_key=not whole).filter(pk=channel.pk).first()
     if row is None:
         raise PreconditionFailed(
             "version_mismatch", f"{channel} was deleted meanwhile. Reload the list."

@@ -26,7 +26,7 @@ from apps.common.outgoing.posting import WHOLE_S, Answer, post
 from apps.notifications.domain.lines import cut, flat
 from apps.notifications.models import Channel, Message
 from apps.notifications.services.attempts import attempt_begin, attempt_end, pause_after
-from apps.notifications.services.messages import messages_write
+from apps.notifications.services.messages import logged, messages_write
 from apps.notifications.services.recipients import ChatChannel
 from weir.errors import InvalidProblem
 
@@ -39,8 +39,9 @@ SIDE_BY_SIDE = 8
 LONGEST_WISH = timedelta(hours=1)
 """How long a chat that says so is left alone."""
 
-OF_CHANNEL = (408, 429)
-"""Answers of less than 500 that concern no message: the same may be taken later."""
+OF_CHANNEL = (401, 403, 404, 407, 408, 410, 429)
+"""Answers of 400 to 499 that concern no message: the same may be taken later. What is gone is
+mended where the credential is, without an edit that could say so."""
 
 SHOWN = 200
 """Characters that are shown of what a chat answers."""
@@ -101,24 +102,34 @@ def _post(messages: Sequence[Message], threads: ThreadPoolExecutor) -> int:
     taken = 0
     posted: dict[Future[Answer], tuple[Message, Channel]] = {}
     for message in messages:
-        if message.is_test and message.attempts:
-            assert message.channel is not None
-            _note(message, message.channel, _failure(DIED))
-            continue
-        recipient = attempt_begin(message)
-        if not isinstance(recipient, ChatChannel):
-            continue
-        channel = recipient.row
-        Channel.objects.filter(pk=channel.pk).update(tried_at=timezone.now())
-        try:
-            address = _address_of(channel)
-        except InvalidProblem as error:
-            _note(message, channel, _failure(error.message))
-            continue
-        posted[threads.submit(_exchange, address, message.body)] = (message, channel)
+        # A fault at one channel must not lose what others answer.
+        with logged(f"no message to {message.channel}"):
+            channel = _begin(message)
+            if channel is None:
+                continue
+            try:
+                address = _address_of(channel)
+            except InvalidProblem as error:
+                _note(message, channel, _failure(error.message))
+                continue
+            posted[threads.submit(_exchange, address, message.body)] = (message, channel)
     for future in as_completed(posted):
-        taken += _note(*posted[future], future.result())
+        with logged("the answer of a chat"):
+            taken += _note(*posted[future], future.result())
     return taken
+
+
+def _begin(message: Message) -> Channel | None:
+    """Count an attempt. Returns the channel to post to; None: it is not posted now."""
+    if message.is_test and message.attempts:
+        assert message.channel is not None
+        _note(message, message.channel, _failure(DIED))
+        return None
+    recipient = attempt_begin(message)
+    if not isinstance(recipient, ChatChannel):
+        return None
+    Channel.objects.filter(pk=recipient.row.pk).update(tried_at=timezone.now())
+    return recipient.row
 
 
 def _address_of(channel: Channel) -> str:
@@ -216,12 +227,9 @@ def _wish(answer: Answer) -> timedelta:
 
 
 def _is_final(answer: Answer) -> bool:
-    """Return whether the same message would never be taken: it, or the address, is wrong."""
-    return (
-        answer.status is not None
-        and 300 <= answer.status < 500
-        and (answer.status not in OF_CHANNEL)
-    )
+    """Return whether the same message would never be taken: it is wrong itself."""
+    status = answer.status
+    return status is not None and 400 <= status < 500 and status not in OF_CHANNEL
 
 
 def _problem(answer: Answer) -> str:

@@ -1,8 +1,11 @@
 """Write what is due into one message for each recipient. A message is written once."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
@@ -11,6 +14,7 @@ from apps.notifications.domain.timing import due_at, is_quiet
 from apps.notifications.models import Message, Notice, Reason
 from apps.notifications.services.recipients import recipient_locked
 
+logger = logging.getLogger(__name__)
 APART = timedelta(minutes=10)
 """Between the last message to somebody and one with nothing that waits for them: many things of a
 kind may begin one after the other."""
@@ -25,7 +29,23 @@ def messages_write(column: str) -> int:
     due = Notice.objects.filter(message=None, over_at=None, due_at__lte=now)
     due = due.filter(**{f"{column}__isnull": False})
     keys = list(due.order_by(column).values_list("person", "channel").distinct())
-    return sum(_write(person, channel, now) for person, channel in keys)
+    written = 0
+    for person, channel in keys:
+        with logged(f"no message for {column} {person or channel}"):
+            written += _write(person, channel, now)
+    return written
+
+
+@contextmanager
+def logged(what: str) -> Iterator[None]:
+    """Log a fault at one recipient, so that others get theirs; a database that is away is one of
+    all."""
+    try:
+        yield
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        logger.exception("%s", what)
 
 
 @transaction.atomic

@@ -38,7 +38,7 @@ export const channelsQuery = (query: ListQuery, awaited: (row: Channel) => boole
   });
 
 export const channelCreate = (body: Schemas["ChannelRequest"]) =>
-  take(client.POST("/api/v1/channels", { body }));
+  take(client.POST("/api/v1/channels", { params: { header: idempotencyKey() }, body }));
 
 export const channelUpdate = (row: Channel, body: Schemas["PatchedChannelRequest"]) =>
   take(

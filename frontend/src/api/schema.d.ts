@@ -6610,7 +6610,7 @@ export interface components {
              * @description When it took a message last; null: never.
              */
             readonly last_sent_at: string | null;
-            /** @description Why the last message was not taken; empty: it was. */
+            /** @description Why the last message was not taken; empty: it was. Only administrators see more than that it was not. */
             readonly problem: string;
             /**
              * Format: date-time

@@ -128,7 +128,7 @@ def test_who_is_no_administrator_sees_no_credential(api: APIClient) -> None:
     viewer = client_of(make_user("viewer", Role.VIEWER))
     seen = viewer.get(path_of(made)).json()
     assert (seen["credential"], seen["allowed_commands"]) == ("", [])
-    assert seen["problem"] == "The credential is not set where this process runs."
+    assert seen["problem"] == "It takes no messages; administrators see why."
     assert viewer.get(ADDRESS).json()["results"] == [seen]
     assert send(viewer, name="mine").status_code == 403
 

@@ -52,14 +52,17 @@ function ChannelForm({ row, onClose }: { row: Channel | null; onClose: () => voi
     ...DRAWN,
     ...(everywhere ? [] : ["systems"]),
   ]);
+  // Of a channel whose systems were all deleted the rest may be edited as it is.
+  const scopeDiffers =
+    everywhere !== row?.all_systems ||
+    (!everywhere && [...chosen].sort().join() !== [...(row.systems ?? [])].sort().join());
   const save = () =>
     send(async () => {
       const body = {
         name,
         shape,
         credential,
-        all_systems: everywhere,
-        systems: everywhere ? [] : chosen,
+        ...(scopeDiffers ? { all_systems: everywhere, systems: everywhere ? [] : chosen } : {}),
         ...choiceBody(choice),
         enabled,
       };

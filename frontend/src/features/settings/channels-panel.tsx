@@ -233,7 +233,10 @@ function Answer({ test, row }: { test: Test; row: Channel }) {
   const outcome = outcomeOf(test, row);
   return (
     <p className="muted" role="status">
-      {outcome === "sent" ? "The chat took the test." : null}
+      {outcome === "sent" && row.shape === "slack" ? "The chat took the test." : null}
+      {outcome === "sent" && row.shape === "teams"
+        ? "Teams accepted the test; look whether the card appears in the channel."
+        : null}
       {outcome === "failed" ? `The chat did not take the test: ${problemText(row)}` : null}
       {outcome === "waits" && !test.late ? "The test is on its way." : null}
       {outcome === "waits" && test.late
