@@ -129,7 +129,7 @@ async def stored(connection: Any, flow: str) -> list[bytes]:
     if not count:
         return []
     subscription = await js.subscribe("", stream=stream, ordered_consumer=True)
-    got = [(await subscription.next_msg(timeout=2)).data for _ in range(count)]
+    got = [(await subscription.next_msg(timeout=60)).data for _ in range(count)]
     await subscription.unsubscribe()
     return got
 

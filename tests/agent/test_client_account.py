@@ -81,7 +81,7 @@ async def published(plane: Plane, count: int) -> Any:
     client = await log_in(plane.server, "p")
     for number in range(count):
         await client.jetstream(timeout=20).publish("weir.in.rel", b"%d" % number)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await contents(plane) != {**await contents(plane), STREAM: count, INGRESS: 0}:
             await asyncio.sleep(0.02)
     return client
@@ -117,7 +117,7 @@ class TestAttacks:
         publisher = await published(plane, 6)
         one = await consumer(plane)
         fetched = await one.jetstream().pull_subscribe("", durable="kept", stream=STREAM)
-        messages = await fetched.fetch(2, timeout=20)
+        messages = await fetched.fetch(2, timeout=60)
         assert messages[0].reply.startswith(f"$JS.ACK.{STREAM}.kept.")
         overheard = Overheard()
         await overheard.listen(plane)
@@ -145,7 +145,7 @@ class TestAttacks:
         async def delivered() -> bool:
             return (await contents(plane))[STREAM] == before[STREAM] + len(ELSEWHERE)
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not await delivered():
                 await asyncio.sleep(0.05)
         assert not overheard.messages
@@ -206,9 +206,9 @@ class TestStandardClients:
         pulled = await js.pull_subscribe("weir.msg.rel.>", durable="pulled", stream=STREAM)
         received: list[bytes] = []
         while len(received) < 40:
-            for message in await pulled.fetch(7, timeout=20):
+            for message in await pulled.fetch(7, timeout=60):
                 received.append(message.data)
-                await message.ack_sync(timeout=20)
+                await message.ack_sync(timeout=60)
         assert received == [b"%d" % number for number in range(40)]
         info = await js.consumer_info(STREAM, "pulled")
         assert (info.num_pending, info.num_ack_pending) == (0, 0)
@@ -235,13 +235,13 @@ class TestStandardClients:
         publisher = await published(plane, 1)
         one = await consumer(plane)
         pulled = await one.jetstream(timeout=20).pull_subscribe("", durable="d", stream=STREAM)
-        assert len(await pulled.fetch(1, timeout=20)) == 1
-        waiting = asyncio.create_task(pulled.fetch(1, timeout=20))
+        assert len(await pulled.fetch(1, timeout=60)) == 1
+        waiting = asyncio.create_task(pulled.fetch(1, timeout=60))
         await asyncio.sleep(1)
         for data in (b"a", b"b"):
             await publisher.jetstream(timeout=20).publish("weir.in.rel", data)
         assert [message.data for message in await waiting] == [b"a"]
-        assert [message.data for message in await pulled.fetch(1, timeout=20)] == [b"b"]
+        assert [message.data for message in await pulled.fetch(1, timeout=60)] == [b"b"]
         await one.close()
         await publisher.close()
 
@@ -257,7 +257,7 @@ class TestStandardClients:
             publisher = await published(plane, 2)
             one = await consumer(plane)
             pulled = await one.jetstream().pull_subscribe("", durable="d", stream=STREAM)
-            assert len(await pulled.fetch(2, timeout=20)) == 2
+            assert len(await pulled.fetch(2, timeout=60)) == 2
             assert OLDER in (await plane.driver.stats()).problems
             await one.close()
             await publisher.close()

@@ -148,7 +148,7 @@ class Traffic:
             connection = await _client(self._brokers["c"])
             js = connection.jetstream()
             reader = await js.subscribe("", stream="WEIR_MSG_tides", ordered_consumer=True)
-            got = [(await reader.next_msg(timeout=10)).data for _ in range(self.acknowledged)]
+            got = [(await reader.next_msg(timeout=60)).data for _ in range(self.acknowledged)]
             await connection.close()
             return got
 

@@ -76,7 +76,7 @@ def lists(**here: str) -> dict[str, Publishers]:
 
 
 async def in_force(here: Here, flow: str) -> str:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not (digest := here.enforcer.observed(Stats()).publishers.get(flow, "")):
             await asyncio.sleep(0.01)
     return digest

@@ -55,7 +55,7 @@ class Flows:
 
 async def settled(flows: Flows) -> None:
     run = asyncio.create_task(flows.flows.run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not flows.done() and not run.done():
             await asyncio.sleep(0.01)
     assert not run.done(), run.exception()
@@ -92,7 +92,7 @@ async def test_who_answers_is_waited_for_and_who_leaves_is_not():
     assert flows.flows.observed()["f"].phase is HandOverPhase.PREPARING
     run = asyncio.create_task(flows.flows.run())
     flows.flows.remove_receiver("other")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while flows.flows.observed()["f"].phase is HandOverPhase.PREPARING:
             await asyncio.sleep(0.01)
         assert flows.flows.observed()["f"].phase is HandOverPhase.DRAINING

@@ -112,7 +112,7 @@ class Wire:
 
     async def silent(self) -> None:
         """Wait until the agent sends by multicast alone."""
-        quiet = asyncio.timeout(20)
+        quiet = asyncio.timeout(60)
         async with quiet:
             while True:
                 before = self.frames

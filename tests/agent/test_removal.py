@@ -91,7 +91,7 @@ async def _settled(server: NatsServer, stream: str) -> None:
     """Nothing waits in a stream any more."""
     connection = await client(server)
     js = connection.jetstream()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT_S):
         while (await js.stream_info(stream)).state.messages:
             await asyncio.sleep(0.05)
     await connection.close()
@@ -100,7 +100,7 @@ async def _settled(server: NatsServer, stream: str) -> None:
 async def _filled(server: NatsServer, stream: str, count: int) -> None:
     connection = await client(server)
     js = connection.jetstream()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT_S):
         while (await js.stream_info(stream)).state.messages < count:
             await asyncio.sleep(0.05)
     await connection.close()
@@ -109,7 +109,7 @@ async def _filled(server: NatsServer, stream: str, count: int) -> None:
 async def _arrived(server: NatsServer, flow: str, last: int) -> list[int]:
     """Everything that consumers can read once the last message has come."""
     connection = await client(server)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LIMIT_S):
         while True:
             got = [int(payload) for payload in await stored(connection, flow)]
             if got and got[-1] == last:
@@ -141,7 +141,7 @@ async def _remove(members: dict[str, Member]) -> None:
     around = [members[name] for name in "abc"]
     await _order(members, OrderPhase.PREPARE)
     await until(
-        lambda: all(m.said(ReportPhase.READY) for m in around), str([m.reports for m in around]), 20
+        lambda: all(m.said(ReportPhase.READY) for m in around), str([m.reports for m in around])
     )
     votes = {role: members[name].said(ReportPhase.READY) for role, name in ROLES.items()}
     interests = {role: vote.interest for role, vote in votes.items() if vote is not None}
@@ -219,6 +219,9 @@ async def test_a_full_outbox_for_the_broker_does_not_keep_its_removal_from_happe
             await there.publish(1)
             await _filled(servers["a"], "WEIR_TO_d", waiting)
         await there.publish(45)
+        assert await _bound(servers["a"], "WEIR_TO_d") == 15
+        # The outboxes of the new links take what is carried over in one batch, as they always do.
+        monkeypatch.undo()
         await _remove(members)
         everything = list(range(1, 71))
         for name in "abc":
@@ -264,7 +267,7 @@ async def _bound(server: NatsServer, stream: str) -> int:
 
 
 async def _bounded(server: NatsServer, stream: str, wanted: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT_S):
         while await _bound(server, stream) != wanted:
             await asyncio.sleep(0.05)
 

@@ -201,7 +201,7 @@ async def listening(groups: MulticastGroups, group: int) -> AsyncIterator[Heard]
 
 
 async def until(holds) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds():
             await asyncio.sleep(0.005)
 

@@ -132,7 +132,7 @@ async def desk(server: NatsServer, **options) -> AsyncIterator[Subscriber]:
 
 async def take(subscriber: Subscriber, count: int) -> list[Message | Lost]:
     arrived: list[Message | Lost] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for each in subscriber.messages():
             arrived.append(each)
             if len(arrived) == count:
@@ -141,7 +141,7 @@ async def take(subscriber: Subscriber, count: int) -> list[Message | Lost]:
 
 
 async def until(holds) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds():
             await asyncio.sleep(0.01)
 
