@@ -19,14 +19,14 @@ from apps.accounts.domain.roles import Permission
 from apps.common.api.filters import (
     CreatedFilter,
     FilterSet,
-    NameSearch,
     Ordering,
     TrueOrFalse,
     since,
     until,
 )
 from apps.common.api.forms import changes
-from apps.common.api.preconditions import etag, expected_version, repeatable
+from apps.common.api.preconditions import expected_version, repeatable
+from apps.common.api.versioned import VersionedViewSet
 from apps.integrations import services
 from apps.integrations.api.serializers import (
     ChangeOfPlanSerializer,
@@ -52,39 +52,20 @@ class ConnectionFilter(CreatedFilter):
         fields: list[str] = []
 
 
-class ConnectionViewSet(viewsets.GenericViewSet[Connection]):
+class ConnectionViewSet(VersionedViewSet[Connection]):
     """Manage connections to products in which plans open their changes."""
 
+    words: ClassVar[Mapping[str, str]] = {
+        "list": "List the connections by page.",
+        "retrieve": "Return one connection with its ETag.",
+    }
     queryset = connection_rows()
     serializer_class: Any = ConnectionSerializer
     filterset_class = ConnectionFilter
-    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
-    lookup_field = "public_id"
-    lookup_url_kwarg = "id"
-    lookup_value_converter = "uuid"
-    search_fields = ["name"]
-    ordering_fields = ["name", "created_at", "updated_at"]
-    ordering = ["name"]
     needs = dict.fromkeys(["create", "partial_update", "destroy", "test"], Permission.ADMINISTER)
 
     def get_queryset(self) -> QuerySet[Connection]:
         return connection_rows()
-
-    def _answer(self, row: Connection, http_status: int = status.HTTP_200_OK) -> Response:
-        fresh = self.get_queryset().get(pk=row.pk)
-        headers = {"ETag": etag(fresh.version)}
-        if http_status == status.HTTP_201_CREATED:
-            headers["Location"] = f"{self.request.path.rstrip('/')}/{fresh.public_id}"
-        return Response(self.get_serializer(fresh).data, status=http_status, headers=headers)
-
-    def list(self, request: Request) -> Response:
-        """List the connections by page."""
-        page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
-
-    def retrieve(self, request: Request, id: str) -> Response:
-        """Return one connection with its ETag."""
-        return self._answer(self.get_object())
 
     @repeatable()
     def create(self, request: Request) -> Response:

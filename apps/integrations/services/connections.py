@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.common.errors import ApplicationError, Conflict, PreconditionFailed, check_version
+from apps.common.editing import check_name_free, lock_version
+from apps.common.errors import ApplicationError, Conflict
 from apps.common.events import publish
 from apps.common.formatting import counted
 from apps.common.outgoing.addresses import check_address, server_of
@@ -71,7 +72,7 @@ def connection_update(
     # Workers lock changes before their connection, too.
     changes = Change.objects.filter(connection=connection).exclude(state=ChangeState.CLOSED)
     kept = len(changes.select_for_update(no_key=True).order_by("pk"))
-    row = _latest(connection, expected_version)
+    row = lock_version(connection, expected_version)
     given, before = dict(values), _plain(row)
     systems = given.pop("systems", None)
     if given.pop("product", row.product) != row.product:
@@ -115,7 +116,7 @@ def connection_delete(
     *, connection: Connection, actor: User, expected_version: int, reason: str = ""
 ) -> None:
     """Delete a connection that has opened no change."""
-    row = _latest(connection, expected_version)
+    row = lock_version(connection, expected_version)
     if row.changes.exists():
         raise Conflict(
             "still_in_use", f"Plans have opened changes in {row}. Disable the connection instead."
@@ -138,23 +139,10 @@ def connection_test(*, connection: Connection) -> TestResult:
     return TestResult(works=True, detail=detail)
 
 
-def _latest(connection: Connection, expected_version: int) -> Connection:
-    row = Connection.objects.select_for_update().filter(pk=connection.pk).first()
-    if row is None:
-        raise PreconditionFailed(
-            "version_mismatch", f"{connection} was deleted meanwhile. Reload the list."
-        )
-    check_version(row, expected_version)
-    return row
-
-
 def _save(row: Connection, systems: Sequence[System] | None) -> None:
     """Check and save a connection, and which systems' plans open their changes there."""
     _check(row)
-    same = Connection.objects.filter(name=row.name).exclude(pk=row.pk)
-    if same.exists():
-        message = f'"{row.name}" is taken; choose another name.'
-        raise Conflict.of_field("name", message, code="name_taken", detail=message)
+    check_name_free(row)
     row.save()
     if systems is None:
         return

@@ -1,11 +1,11 @@
 """Serve what the caller and channels of chats are told, and when."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import ClassVar
 
 from django.db.models import QuerySet
-from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema
-from rest_framework import status, viewsets
+from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,9 +15,10 @@ from apps.accounts.api.permissions import actor_of
 from apps.accounts.api.views import IF_MATCH as IF_MATCH_OF_SESSION
 from apps.accounts.api.views import person_in_session
 from apps.accounts.domain.roles import Permission
-from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.filters import CreatedFilter
 from apps.common.api.forms import changes
 from apps.common.api.preconditions import etag, expected_version, repeatable
+from apps.common.api.versioned import VersionedViewSet
 from apps.notifications import services
 from apps.notifications.api.serializers import ChannelSerializer, NotificationSettingsSerializer
 from apps.notifications.models import Channel, NotificationSettings
@@ -69,41 +70,21 @@ class ChannelFilter(CreatedFilter):
         fields: list[str] = []
 
 
-class ChannelViewSet(viewsets.GenericViewSet[Channel]):
+class ChannelViewSet(VersionedViewSet[Channel]):
     """Manage the channels of chats that are told of what is new."""
 
+    words: ClassVar[Mapping[str, str]] = {
+        "list": "List the channels by page.",
+        "retrieve": "Return one channel with its ETag.",
+    }
     queryset = channel_rows()
     serializer_class = ChannelSerializer
     filterset_class = ChannelFilter
-    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
-    lookup_field = "public_id"
-    lookup_url_kwarg = "id"
-    lookup_value_converter = "uuid"
-    search_fields = ["name"]
-    ordering_fields = ["name", "created_at", "updated_at"]
-    ordering = ["name"]
     needs = dict.fromkeys(["create", "partial_update", "destroy", "test"], Permission.ADMINISTER)
     refuses = {"test": (409,)}
 
     def get_queryset(self) -> QuerySet[Channel]:
         return channel_rows()
-
-    def _answer(self, row: Channel, http_status: int = status.HTTP_200_OK) -> Response:
-        fresh = self.get_queryset().get(pk=row.pk)
-        headers = {"ETag": etag(fresh.version)}
-        if http_status == status.HTTP_201_CREATED:
-            headers["Location"] = f"/api/v1/channels/{fresh.public_id}"
-        body: Any = self.get_serializer(fresh).data
-        return Response(body, status=http_status, headers=headers)
-
-    def list(self, request: Request) -> Response:
-        """List the channels by page."""
-        page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
-
-    def retrieve(self, request: Request, id: str) -> Response:
-        """Return one channel with its ETag."""
-        return self._answer(self.get_object())
 
     @extend_schema(responses={201: ChannelSerializer})
     @repeatable()

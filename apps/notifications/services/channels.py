@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.common.errors import ApplicationError, Conflict, PreconditionFailed, check_version
+from apps.common.editing import check_name_free, lock_version
+from apps.common.errors import ApplicationError, Conflict
 from apps.common.outgoing.credentials import check_reference
 from apps.notifications.models import Channel, Message, Notice
 from apps.notifications.services.choices import choice_change, due_times_follow
@@ -59,7 +60,7 @@ def channel_update(
     With another credential or shape, and when it is disabled or enabled again, nothing of what was
     not taken is kept: what stands then is new to the channel, and comes in one message.
     """
-    row = _latest(channel, expected_version)
+    row = lock_version(channel, expected_version, shared=True)
     given, before = dict(values), _plain(row)
     systems, old = given.pop("systems", None), {name: getattr(row, name) for name in ANEW}
     moves_times = choice_change(row, given)
@@ -94,7 +95,7 @@ def channel_delete(
 ) -> None:
     """Delete a channel with all that waits for it."""
     # Also against notices that are written for it this moment.
-    row = _latest(channel, expected_version, whole=True)
+    row = lock_version(channel, expected_version)
     _record(row, "delete", actor, before=_plain(row), reason=reason)
     row.delete()
 
@@ -125,16 +126,6 @@ def _forget(row: Channel) -> None:
     Notice.objects.filter(not_taken, channel=row, over_at=None).update(over_at=now)
 
 
-def _latest(channel: Channel, expected_version: int, *, whole: bool = False) -> Channel:
-    row = Channel.objects.select_for_update(no_key=not whole).filter(pk=channel.pk).first()
-    if row is None:
-        raise PreconditionFailed(
-            "version_mismatch", f"{channel} was deleted meanwhile. Reload the list."
-        )
-    check_version(row, expected_version)
-    return row
-
-
 def _save(row: Channel, systems: Sequence[System] | None, scope_given: bool) -> None:
     try:
         check_reference(
@@ -144,9 +135,7 @@ def _save(row: Channel, systems: Sequence[System] | None, scope_given: bool) -> 
         )
     except InvalidProblem as error:
         raise ApplicationError.of_field(error.path, error.message) from error
-    if Channel.objects.filter(name=row.name).exclude(pk=row.pk).exists():
-        message = f'"{row.name}" is taken; choose another name.'
-        raise Conflict.of_field("name", message, code="name_taken", detail=message)
+    check_name_free(row)
     row.save()
     if systems is not None:
         row.systems.set(systems)

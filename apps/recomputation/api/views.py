@@ -1,6 +1,6 @@
 """Serve schedules, triggers and firings over the REST API."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -17,7 +17,8 @@ from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import changes
-from apps.common.api.preconditions import etag, expected_version, repeatable
+from apps.common.api.preconditions import expected_version, repeatable
+from apps.common.api.versioned import VersionedViewSet
 from apps.recomputation.api.serializers import (
     FIRING_STATES,
     SUBJECTS,
@@ -46,40 +47,18 @@ from apps.recomputation.services import (
 from apps.systems.api.entities import IF_MATCH, REASON, reason_of
 
 
-class RuleViewSet(viewsets.GenericViewSet[Any]):
+class RuleViewSet(VersionedViewSet[Any]):
     """Serve what schedules and triggers have in common."""
 
-    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
-    lookup_field = "public_id"
-    lookup_url_kwarg = "id"
-    lookup_value_converter = "uuid"
-    search_fields = ["name"]
-    ordering_fields = ["name", "created_at", "updated_at"]
     ordering = ["name", "id"]
     needs = dict.fromkeys(["create", "partial_update", "destroy", "run"], Permission.PROPOSE_PLAN)
     make: Callable[..., Any]
     change: Callable[..., Any]
 
-    def _body(self, rows: list[Any], many: bool) -> Any:
+    def _body(self, rows: Sequence[Any], *, many: bool) -> Any:
         context = {**self.get_serializer_context(), "firings": last_firings(rows)}
         serializer = self.get_serializer_class()
         return serializer(rows if many else rows[0], many=many, context=context).data
-
-    def _answer(self, row: Any, http_status: int = status.HTTP_200_OK) -> Response:
-        fresh = self.get_queryset().get(pk=row.pk)
-        headers = {"ETag": etag(fresh.version)}
-        if http_status == status.HTTP_201_CREATED:
-            headers["Location"] = f"{self.request.path.rstrip('/')}/{fresh.public_id}"
-        return Response(self._body([fresh], many=False), status=http_status, headers=headers)
-
-    def list(self, request: Request) -> Response:
-        """List the rows by page."""
-        page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        return self.get_paginated_response(self._body(list(page), many=True))
-
-    def retrieve(self, request: Request, id: str) -> Response:
-        """Return one row with its ETag."""
-        return self._answer(self.get_object())
 
     @repeatable()
     def create(self, request: Request) -> Response:

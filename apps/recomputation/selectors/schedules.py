@@ -1,5 +1,6 @@
 """Read schedules, triggers and firings with all that their lists show."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -44,7 +45,7 @@ def trigger_rows() -> QuerySet[Trigger]:
     )
 
 
-def last_firings(rows: list[Any]) -> dict[int, Firing]:
+def last_firings(rows: Sequence[Any]) -> dict[int, Firing]:
     """Return the last firings of these schedules or triggers, by their own key, in one query."""
     keys = [row.last_firing_pk for row in rows if getattr(row, "last_firing_pk", None)]
     return {firing.pk: firing for firing in firing_rows().filter(pk__in=keys)} if keys else {}

@@ -2,7 +2,7 @@
 entry."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -10,12 +10,8 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.common.errors import (
-    ApplicationError,
-    Conflict,
-    PreconditionFailed,
-    check_version,
-)
+from apps.common.editing import check_name_free, lock_version
+from apps.common.errors import ApplicationError
 from apps.common.events import publish
 from apps.policies.domain.windows import cron_error, timezone_error
 from apps.recomputation.domain.timing import next_time
@@ -25,7 +21,6 @@ from apps.runs.selectors import computation_of
 from apps.systems.models import System
 from weir.errors import UnknownMethod
 
-R = TypeVar("R", bound=Rule)
 SHARED = ("name", "enabled", "subject", "method", "least_benefit", "time_limit_s", "then")
 FIELDS: dict[type[Rule], tuple[str, ...]] = {
     Schedule: (*SHARED, "every_s", "cron", "timezone"),
@@ -60,7 +55,7 @@ def schedule_update(
 
     `take_over`: the actor answers for its plans from then on.
     """
-    row = _latest(schedule, expected_version)
+    row = lock_version(schedule, expected_version)
     before = _plain(row)
     answered = row.answerable
     _set(row, values)
@@ -99,7 +94,7 @@ def trigger_update(
 
     `take_over`: the actor answers for its plans from then on.
     """
-    row = _latest(trigger, expected_version)
+    row = lock_version(trigger, expected_version)
     before = _plain(row)
     answered = row.answerable
     _set(row, values)
@@ -113,7 +108,7 @@ def trigger_update(
 @transaction.atomic
 def rule_delete(*, rule: Rule, actor: User, expected_version: int, reason: str = "") -> None:
     """Delete a schedule or trigger; the record of its firings stays."""
-    row = _latest(rule, expected_version)
+    row = lock_version(rule, expected_version)
     before = _plain(row)
     if isinstance(row, Schedule):
         beat_forget(row.public_id)
@@ -121,24 +116,8 @@ def rule_delete(*, rule: Rule, actor: User, expected_version: int, reason: str =
     row.delete()
 
 
-def _latest(rule: R, expected_version: int) -> R:
-    row = (
-        type(rule)
-        ._default_manager.select_for_update(of=("self",))
-        .select_related("system")
-        .filter(pk=rule.pk)
-        .first()
-    )
-    if row is None:
-        raise PreconditionFailed(
-            "version_mismatch", f"{rule} was deleted meanwhile. Reload the list."
-        )
-    check_version(row, expected_version)
-    row.version += 1
-    return row
-
-
 def _set(row: Rule, values: Mapping[str, Any]) -> None:
+    row.version += 1
     for name, value in values.items():
         setattr(row, name, value)
 
@@ -185,10 +164,7 @@ def _save(row: Rule, actor: User, *, takes_over: bool = False) -> None:
     if row.pk is None or takes_over:
         row.answerable = actor
     row.shaped_by = sorted({*row.shaped_by, actor.pk})
-    same = type(row)._default_manager.filter(system=row.system, name=row.name).exclude(pk=row.pk)
-    if same.exists():
-        message = f'"{row.name}" is taken; choose another name.'
-        raise Conflict.of_field("name", message, code="name_taken", detail=message)
+    check_name_free(row, system=row.system)
     try:
         others = {field.name for field in row._meta.fields} - set(FIELDS[type(row)])
         row.clean_fields(exclude=others)

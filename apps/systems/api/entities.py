@@ -1,22 +1,24 @@
 """Serve the objects of a system over the API: serializer base, references, viewset base."""
 
-from typing import Any, Generic, TypeVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar
 
 from django.db import models
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
-from rest_framework import serializers, status, viewsets
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import Amount, PublicId, choices, command_list
-from apps.common.api.filters import CreatedFilter, Moment, NameSearch, Ordering, Repeated
+from apps.common.api.filters import CreatedFilter, Moment, Repeated
 from apps.common.api.forms import ModelForm
-from apps.common.api.preconditions import etag, expected_version, repeatable
+from apps.common.api.preconditions import expected_version, repeatable
+from apps.common.api.versioned import VersionedViewSet
 from apps.systems.domain.labels import KEY_RULE, MOST_LABELS, label_problem, selector
 from apps.systems.models import LONGEST_EXTERNAL_ID, Entity, Labelled, System
 from apps.systems.services import entity_create, entity_delete, entity_update
@@ -245,20 +247,15 @@ def reference_filter(path: str) -> filters.UUIDFilter:
     return filters.UUIDFilter(field_name=f"{path}__public_id")
 
 
-class EntityViewSet(viewsets.GenericViewSet[E], Generic[E]):
+class EntityViewSet(VersionedViewSet[E], Generic[E]):
     """List, create, read, change and delete entities; edits need If-Match and EDIT_MODEL."""
 
-    lookup_field = "public_id"
-    lookup_url_kwarg = "id"
-    lookup_value_converter = "uuid"
-    filter_backends: list[Any] = [
-        filters.DjangoFilterBackend,
-        NameSearch,
-        Ordering,
-    ]
+    words: ClassVar[Mapping[str, str]] = {
+        "list": "List all objects of this kind, by page.",
+        "retrieve": "Return one object, with its ETag.",
+    }
     search_fields = ["name", "external_id"]
     ordering_fields: list[str] = ["name", "updated_at", "created_at"]
-    ordering = ["name"]
     needs = {
         "create": Permission.EDIT_MODEL,
         "partial_update": Permission.EDIT_MODEL,
@@ -267,13 +264,6 @@ class EntityViewSet(viewsets.GenericViewSet[E], Generic[E]):
 
     def _model(self) -> type[E]:
         return self.get_queryset().model
-
-    def _answer(self, instance: E, http_status: int = status.HTTP_200_OK) -> Response:
-        fresh = self.get_queryset().get(pk=instance.pk)
-        headers = {"ETag": etag(fresh.version)}
-        if http_status == status.HTTP_201_CREATED:
-            headers["Location"] = f"{self.request.path.rstrip('/')}/{fresh.public_id}"
-        return Response(self.get_serializer(fresh).data, status=http_status, headers=headers)
 
     def _split(self, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str]:
         names = self._model().children
@@ -284,15 +274,6 @@ class EntityViewSet(viewsets.GenericViewSet[E], Generic[E]):
 
     def check_new(self, system: System, values: dict[str, Any]) -> None:
         """Refuse an object that must not be added now. Raises ApplicationError."""
-
-    def list(self, request: Request) -> Response:
-        """List all objects of this kind, by page."""
-        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
-
-    def retrieve(self, request: Request, id: str) -> Response:
-        """Return one object, with its ETag."""
-        return self._answer(self.get_object())
 
     @repeatable()
     def create(self, request: Request) -> Response:

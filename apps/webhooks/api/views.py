@@ -15,9 +15,10 @@ from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
-from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.filters import CreatedFilter, Ordering
 from apps.common.api.forms import changes
-from apps.common.api.preconditions import etag, expected_version, repeatable
+from apps.common.api.preconditions import expected_version, repeatable
+from apps.common.api.versioned import VersionedViewSet
 from apps.systems.api.entities import IF_MATCH, REASON, reason_of
 from apps.webhooks import services
 from apps.webhooks.api.serializers import (
@@ -42,19 +43,17 @@ class WebhookFilter(CreatedFilter):
         fields: list[str] = []
 
 
-class WebhookViewSet(viewsets.GenericViewSet[Webhook]):
+class WebhookViewSet(VersionedViewSet[Webhook]):
     """Manage what hears of events."""
 
+    words: ClassVar[Mapping[str, str]] = {
+        "list": "List the webhooks by page.",
+        "retrieve": "Return one webhook with its ETag.",
+    }
     queryset = webhook_rows()
     serializer_class: Any = WebhookSerializer
     filterset_class = WebhookFilter
-    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
-    lookup_field = "public_id"
-    lookup_url_kwarg = "id"
-    lookup_value_converter = "uuid"
     search_fields = ["name", "description"]
-    ordering_fields = ["name", "created_at", "updated_at"]
-    ordering = ["name"]
     needs = dict.fromkeys(
         ["create", "partial_update", "destroy", "rotate", "test"], Permission.ADMINISTER
     )
@@ -64,26 +63,13 @@ class WebhookViewSet(viewsets.GenericViewSet[Webhook]):
         return webhook_rows()
 
     def _answer(
-        self, row: Webhook, http_status: int = status.HTTP_200_OK, secret: str = ""
+        self, row: Any, http_status: int = status.HTTP_200_OK, secret: str = ""
     ) -> Response:
-        fresh = self.get_queryset().get(pk=row.pk)
-        headers = {"ETag": etag(fresh.version)}
-        body: Any = WebhookSerializer(fresh, context=self.get_serializer_context()).data
-        if http_status == status.HTTP_201_CREATED:
-            headers["Location"] = f"/api/v1/webhooks/{fresh.public_id}"
+        response = super()._answer(row, http_status)
         if secret:
-            headers["Cache-Control"] = "no-store"
-            body = {**body, "secret": secret}
-        return Response(body, status=http_status, headers=headers)
-
-    def list(self, request: Request) -> Response:
-        """List the webhooks by page."""
-        page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
-
-    def retrieve(self, request: Request, id: str) -> Response:
-        """Return one webhook with its ETag."""
-        return self._answer(self.get_object())
+            response["Cache-Control"] = "no-store"
+            response.data = {**response.data, "secret": secret}
+        return response
 
     @extend_schema(responses={201: NewWebhookSerializer})
     @repeatable(secret="secret", instead="Make a new one there with `rotate`.")

@@ -12,7 +12,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.audit.services import events_number, record
 from apps.common.api.fields import instant
-from apps.common.errors import ApplicationError, Conflict, PreconditionFailed, check_version
+from apps.common.editing import check_name_free, lock_version
+from apps.common.errors import ApplicationError, Conflict
 from apps.common.events import publish
 from apps.common.outgoing.addresses import check_address
 from apps.systems.models import System
@@ -58,7 +59,7 @@ def webhook_update(
     A webhook that is enabled again hears of what happens from then on; of what waited, only what
     is younger than three days is sent.
     """
-    row = _latest(webhook, expected_version)
+    row = lock_version(webhook, expected_version)
     given, before = dict(values), _plain(row)
     systems, was_enabled, old_address = given.pop("systems", None), row.enabled, row.address
     for name, value in given.items():
@@ -96,7 +97,7 @@ def webhook_delete(
     *, webhook: Webhook, actor: User, expected_version: int, reason: str = ""
 ) -> None:
     """Delete a webhook with all its deliveries, also those that wait."""
-    row = _latest(webhook, expected_version)
+    row = lock_version(webhook, expected_version)
     _record(row, "delete", actor, before=_plain(row), reason=reason)
     row.delete()
 
@@ -114,7 +115,7 @@ def secret_rotate(
 
     The one before that stops at once: two secrets sign at most.
     """
-    row = _latest(webhook, expected_version)
+    row = lock_version(webhook, expected_version)
     row.generation += 1
     row.version += 1
     row.previous_until = timezone.now() + keep_previous if keep_previous else None
@@ -192,16 +193,6 @@ def _now() -> int:
     return last_event()
 
 
-def _latest(webhook: Webhook, expected_version: int) -> Webhook:
-    row = Webhook.objects.select_for_update().filter(pk=webhook.pk).first()
-    if row is None:
-        raise PreconditionFailed(
-            "version_mismatch", f"{webhook} was deleted meanwhile. Reload the list."
-        )
-    check_version(row, expected_version)
-    return row
-
-
 def _save(row: Webhook, systems: Sequence[System] | None, scope_given: bool) -> None:
     if not row.types or len(row.types) > MOST:
         raise ApplicationError.of_field("types", f"Name one to {MOST} types of events.")
@@ -210,9 +201,7 @@ def _save(row: Webhook, systems: Sequence[System] | None, scope_given: bool) -> 
         check_address(row.address, plain_http=settings.WEIR_PLAIN_HTTP, may_query=True)
     except InvalidProblem as error:
         raise ApplicationError.of_field(error.path, error.message) from error
-    if Webhook.objects.filter(name=row.name).exclude(pk=row.pk).exists():
-        message = f'"{row.name}" is taken; choose another name.'
-        raise Conflict.of_field("name", message, code="name_taken", detail=message)
+    check_name_free(row)
     row.save()
     if systems is not None:
         row.systems.set(systems)
