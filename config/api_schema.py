@@ -117,6 +117,8 @@ def object_example(path: str) -> Example:
     more["allowed_commands"] = ["edit", "delete"]
     if "system" in body:
         more["system_name"] = NAMES[SYSTEM]
+    if "system" in body or path == "/systems":
+        more |= {"external_id": None, "labels": {}}
     if path == "/systems":
         more |= {"product_name": "NATS", "model_version": 1, "description": ""}
         more |= {"unmanaged": "refuse", "retention_s": 3600, "model_only": False}

@@ -77,7 +77,10 @@ def system_update(
         row.save()
     before, after = difference(before, {name: getattr(row, name) for name in values})
     outside = is_outside_model(before, after)
-    announce(row) if outside else advance(row)
+    if outside:
+        announce(row)
+    else:
+        advance(row)
     record(
         actor=actor,
         action="update",

@@ -223,7 +223,10 @@ def _upsert(
         _free_external_ids(pending)
         _write_or_name(pending)
         changes_model = any(draft.of_model for draft in pending)
-        advance(system) if changes_model else announce(system)
+        if changes_model:
+            advance(system)
+        else:
+            announce(system)
     written = _record(model, system, actor, pending, also, reason)
     return Upserted(
         created=created,

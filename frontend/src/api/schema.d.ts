@@ -17000,7 +17000,9 @@ export interface operations {
                      *             "edit",
                      *             "delete"
                      *           ],
-                     *           "system_name": "Trading floor"
+                     *           "system_name": "Trading floor",
+                     *           "external_id": null,
+                     *           "labels": {}
                      *         }
                      *       ]
                      *     }
@@ -17084,7 +17086,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Broker"];
@@ -17147,7 +17151,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Broker"];
@@ -17267,7 +17273,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Broker"];
@@ -18673,7 +18681,9 @@ export interface operations {
                      *             "edit",
                      *             "delete"
                      *           ],
-                     *           "system_name": "Trading floor"
+                     *           "system_name": "Trading floor",
+                     *           "external_id": null,
+                     *           "labels": {}
                      *         }
                      *       ]
                      *     }
@@ -18767,7 +18777,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["ConsumerClass"];
@@ -18837,7 +18849,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["ConsumerClass"];
@@ -18959,7 +18973,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["ConsumerClass"];
@@ -19405,7 +19421,9 @@ export interface operations {
                      *             "edit",
                      *             "delete"
                      *           ],
-                     *           "system_name": "Trading floor"
+                     *           "system_name": "Trading floor",
+                     *           "external_id": null,
+                     *           "labels": {}
                      *         }
                      *       ]
                      *     }
@@ -19476,7 +19494,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["CorrelationKey"];
@@ -19533,7 +19553,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["CorrelationKey"];
@@ -19642,7 +19664,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["CorrelationKey"];
@@ -20716,7 +20740,9 @@ export interface operations {
                      *             "edit",
                      *             "delete"
                      *           ],
-                     *           "system_name": "Trading floor"
+                     *           "system_name": "Trading floor",
+                     *           "external_id": null,
+                     *           "labels": {}
                      *         }
                      *       ]
                      *     }
@@ -20787,7 +20813,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Group"];
@@ -20844,7 +20872,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Group"];
@@ -20953,7 +20983,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Group"];
@@ -21479,7 +21511,9 @@ export interface operations {
                      *             "edit",
                      *             "delete"
                      *           ],
-                     *           "system_name": "Trading floor"
+                     *           "system_name": "Trading floor",
+                     *           "external_id": null,
+                     *           "labels": {}
                      *         }
                      *       ]
                      *     }
@@ -21558,7 +21592,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Link"];
@@ -21620,7 +21656,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Link"];
@@ -21734,7 +21772,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Link"];
@@ -23193,7 +23233,9 @@ export interface operations {
                      *             "edit",
                      *             "delete"
                      *           ],
-                     *           "system_name": "Trading floor"
+                     *           "system_name": "Trading floor",
+                     *           "external_id": null,
+                     *           "labels": {}
                      *         }
                      *       ]
                      *     }
@@ -23280,7 +23322,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Overlay"];
@@ -23346,7 +23390,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Overlay"];
@@ -23465,6 +23511,8 @@ export interface operations {
                      *         "delete"
                      *       ],
                      *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {},
                      *       "note": "Agreed with the network people."
                      *     }
                      */
@@ -25057,7 +25105,9 @@ export interface operations {
                      *             "edit",
                      *             "delete"
                      *           ],
-                     *           "system_name": "Trading floor"
+                     *           "system_name": "Trading floor",
+                     *           "external_id": null,
+                     *           "labels": {}
                      *         }
                      *       ]
                      *     }
@@ -25137,7 +25187,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Publisher"];
@@ -25200,7 +25252,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Publisher"];
@@ -25315,7 +25369,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Publisher"];
@@ -26896,7 +26952,9 @@ export interface operations {
                      *             "edit",
                      *             "delete"
                      *           ],
-                     *           "system_name": "Trading floor"
+                     *           "system_name": "Trading floor",
+                     *           "external_id": null,
+                     *           "labels": {}
                      *         }
                      *       ]
                      *     }
@@ -26976,7 +27034,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Slo"];
@@ -27038,7 +27098,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Slo"];
@@ -27152,7 +27214,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Slo"];
@@ -27367,7 +27431,9 @@ export interface operations {
                      *             "edit",
                      *             "delete"
                      *           ],
-                     *           "system_name": "Trading floor"
+                     *           "system_name": "Trading floor",
+                     *           "external_id": null,
+                     *           "labels": {}
                      *         }
                      *       ]
                      *     }
@@ -27444,7 +27510,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Stream"];
@@ -27505,7 +27573,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Stream"];
@@ -27618,7 +27688,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Stream"];
@@ -28352,7 +28424,9 @@ export interface operations {
                      *             "edit",
                      *             "delete"
                      *           ],
-                     *           "system_name": "Trading floor"
+                     *           "system_name": "Trading floor",
+                     *           "external_id": null,
+                     *           "labels": {}
                      *         }
                      *       ]
                      *     }
@@ -28435,7 +28509,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Subscriber"];
@@ -28499,7 +28575,9 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
-                     *       "system_name": "Trading floor"
+                     *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {}
                      *     }
                      */
                     "application/json": components["schemas"]["Subscriber"];
@@ -28616,6 +28694,8 @@ export interface operations {
                      *         "delete"
                      *       ],
                      *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {},
                      *       "description": "Reads every quote."
                      *     }
                      */
@@ -28830,6 +28910,8 @@ export interface operations {
                      *             "add",
                      *             "optimize"
                      *           ],
+                     *           "external_id": null,
+                     *           "labels": {},
                      *           "product_name": "NATS",
                      *           "model_version": 1,
                      *           "description": "",
@@ -28913,6 +28995,8 @@ export interface operations {
                      *         "add",
                      *         "optimize"
                      *       ],
+                     *       "external_id": null,
+                     *       "labels": {},
                      *       "product_name": "NATS",
                      *       "model_version": 1,
                      *       "description": "",
@@ -28979,6 +29063,8 @@ export interface operations {
                      *         "add",
                      *         "optimize"
                      *       ],
+                     *       "external_id": null,
+                     *       "labels": {},
                      *       "product_name": "NATS",
                      *       "model_version": 1,
                      *       "description": "",
@@ -29097,6 +29183,8 @@ export interface operations {
                      *         "add",
                      *         "optimize"
                      *       ],
+                     *       "external_id": null,
+                     *       "labels": {},
                      *       "product_name": "NATS",
                      *       "model_version": 1,
                      *       "description": "Quotes and orders of the London desk.",
@@ -29832,6 +29920,8 @@ export interface operations {
                      *             "delete"
                      *           ],
                      *           "system_name": "Trading floor",
+                     *           "external_id": null,
+                     *           "labels": {},
                      *           "class_count": 1
                      *         }
                      *       ]
@@ -29962,6 +30052,8 @@ export interface operations {
                      *         "delete"
                      *       ],
                      *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {},
                      *       "class_count": 1
                      *     }
                      */
@@ -30052,6 +30144,8 @@ export interface operations {
                      *         "delete"
                      *       ],
                      *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {},
                      *       "class_count": 1
                      *     }
                      */
@@ -30194,6 +30288,8 @@ export interface operations {
                      *         "delete"
                      *       ],
                      *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {},
                      *       "class_count": 1
                      *     }
                      */
@@ -30958,6 +31054,8 @@ export interface operations {
                      *             "delete"
                      *           ],
                      *           "system_name": "Trading floor",
+                     *           "external_id": null,
+                     *           "labels": {},
                      *           "class_count": 1
                      *         }
                      *       ]
@@ -31036,6 +31134,8 @@ export interface operations {
                      *         "delete"
                      *       ],
                      *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {},
                      *       "class_count": 1
                      *     }
                      */
@@ -31097,6 +31197,8 @@ export interface operations {
                      *         "delete"
                      *       ],
                      *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {},
                      *       "class_count": 1
                      *     }
                      */
@@ -31212,6 +31314,8 @@ export interface operations {
                      *         "delete"
                      *       ],
                      *       "system_name": "Trading floor",
+                     *       "external_id": null,
+                     *       "labels": {},
                      *       "class_count": 1
                      *     }
                      */

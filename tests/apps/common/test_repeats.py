@@ -15,7 +15,6 @@ from apps.accounts.services import requests_forget
 from apps.audit.models import AuditEntry
 from apps.common.models import IDEMPOTENCY_KEYS_KEPT, IdempotencyKey
 from apps.executions.models import Execution
-from apps.plans.models import Plan
 from apps.systems.models import System
 from apps.webhooks.models import Webhook
 from tests.at_once import at_once
@@ -279,4 +278,3 @@ def test_old_keys_and_sessions_are_forgotten(api: Any) -> None:
     assert list(IdempotencyKey.objects.values_list("key", flat=True)) == ["young"]
     assert set(Session.objects.values_list("session_key", flat=True)) == {"young", *mine}
     assert send(api, "/systems", {"name": "young"}, "young")["Idempotency-Replayed"] == "true"
-    assert Plan.objects.count() == 0
