@@ -270,6 +270,21 @@ REQUESTS: dict[str, Example] = {
     "POST /agents": {"broker": BROKER, "address": "nats://10.1.2.3:4222"},
     "PATCH /agents/{id}": {"address": "nats://10.1.2.4:4222", "reason": WHY},
     "POST /plans": {"system": SYSTEM, "title": "Bring the model into force"},
+    "PUT /systems/{id}/model": {
+        "kinds": {
+            "correlation_key": [
+                {
+                    "name": "market-close",
+                    "external_id": "key-7",
+                    "labels": {"managed-by": "git"},
+                    "description": "Feeds that send at the end of trading",
+                }
+            ]
+        },
+        "delete": "nothing",
+        "within": "managed-by=git",
+        "reason": WHY,
+    },
     "PUT /systems/{id}/access": {"unmanaged": "report", "confirm": True, "reason": WHY},
     "PUT /systems/{id}/retention": {"retention_s": 7200, "confirm": False, "reason": WHY},
     "POST /systems/{id}/adopt-restored": {"reason": WHY},

@@ -30,6 +30,10 @@ _EDIT = {"edit": "PATCH it.", "delete": "DELETE it."}
 MEANINGS: dict[str, dict[str, str]] = {
     **documented(settings.INSTALLED_APPS, "MEANINGS"),
     # Waiting messages
+    "DeleteEnum": {
+        "nothing": "Objects that the document does not name stay.",
+        "rest": "Objects of the given kinds that it does not name are deleted.",
+    },
     "GrowthEnum": {
         "unknown": "Too few samples since the agent began.",
         "steady": "Does not grow, or not beyond chance.",
@@ -124,6 +128,11 @@ MEANINGS: dict[str, dict[str, str]] = {
     },
     "TokenCommandEnum": {"revoke": "DELETE it."},
     "EditCommandEnum": {"edit": "PATCH it."},
+    "ChangedObjectActionEnum": {
+        "create": "No object was the row's.",
+        "update": "The object of the row differed.",
+        "delete": "No row was about the object.",
+    },
     "ImportActionEnum": {
         "create": "No object of the system had the name.",
         "update": "The object of the name differed.",

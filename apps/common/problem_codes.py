@@ -35,6 +35,12 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "unsupported_media_type": (415, "Send `application/json`."),
     "too_large": (413, "The body is larger than this address takes."),
     "if_match_required": (428, "Send `If-Match`."),
+    "change_hash_required": (
+        428,
+        "The document deletes objects: read its dry run, and send the `change_hash` of that.",
+    ),
+    "change_differs": (409, "What would change is not what the dry run of the hash said."),
+    "model_too_large": (409, "The model has more objects than a document: ask for some kinds."),
     "version_mismatch": (412, "Somebody changed the object since: read it again."),
     "gone": (412, "The object was deleted since."),
     "internal_error": (500, "A fault of Weir; its log has it."),

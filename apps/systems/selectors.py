@@ -1,5 +1,7 @@
 """Describe objects of a system as plain data, for history and snapshots."""
 
+from collections.abc import Collection
+from graphlib import TopologicalSorter
 from typing import Any, TypeVar
 
 from django.apps import apps
@@ -27,6 +29,18 @@ def kinds_of_the_model() -> frozenset[str]:
     """Return the kinds of object whose edits, and no other's, advance the version of the model
     (except edits of `OUTSIDE_MODEL` alone)."""
     return frozenset({SYSTEM, *(model.audited_as() for model in entity_models())})
+
+
+def used_by(model: type[Entity]) -> set[Any]:
+    """Return the models to which its rows and its child rows refer."""
+    children = [getattr(model, name).rel.related_model for name in model.children]
+    return {f.related_model for each in (model, *children) for f in each._meta.concrete_fields}
+
+
+def in_order_of_use(models: Collection[type[Entity]]) -> list[type[Entity]]:
+    """Return the models, each after those to which it refers."""
+    needs = {model: used_by(model) & {*models} - {model} for model in models}
+    return list(TopologicalSorter(needs).static_order())
 
 
 def _value(instance: models.Model, field: "models.Field[Any, Any]") -> Any:

@@ -1,6 +1,6 @@
 """Serve the objects of a system over the API: serializer base, references, viewset base."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from django.db import models
@@ -19,7 +19,7 @@ from apps.common.api.filters import CreatedFilter, Moment, Repeated
 from apps.common.api.forms import ModelForm
 from apps.common.api.preconditions import expected_version, repeatable
 from apps.common.api.versioned import VersionedViewSet
-from apps.systems.domain.labels import KEY_RULE, MOST_LABELS, label_problem, selector
+from apps.systems.domain.labels import KEY_RULE, MOST_LABELS, Selector, label_problem
 from apps.systems.models import LONGEST_EXTERNAL_ID, Entity, Labelled, System
 from apps.systems.services import entity_create, entity_delete, entity_update
 
@@ -217,13 +217,10 @@ class LabelFilter(Repeated):
         """Return the rows that have each of the labels."""
         for text in value:
             try:
-                key, wanted = selector(text)
+                label = Selector.of(text)
             except ValueError as error:
                 raise serializers.ValidationError({"label": str(error)}) from error
-            if wanted is None:
-                qs = qs.filter(**{f"{self.field_name}__has_key": key})
-            else:
-                qs = qs.filter(**{f"{self.field_name}__contains": {key: wanted}})
+            qs = qs.filter(**label.lookup(str(self.field_name)))
         return qs
 
 
@@ -256,6 +253,8 @@ class EntityViewSet(VersionedViewSet[E], Generic[E]):
     }
     search_fields = ["name", "external_id"]
     ordering_fields: list[str] = ["name", "updated_at", "created_at"]
+    import_prefetch: Sequence[str] = ()
+    """What checking a changed object reads, so that it is read for all at once."""
     needs = {
         "create": Permission.EDIT_MODEL,
         "partial_update": Permission.EDIT_MODEL,
@@ -272,8 +271,8 @@ class EntityViewSet(VersionedViewSet[E], Generic[E]):
         data.pop("system", None)
         return data, children, reason
 
-    def check_new(self, system: System, values: dict[str, Any]) -> None:
-        """Refuse an object that must not be added now. Raises ApplicationError."""
+    def check_delete(self, instance: E) -> None:
+        """Refuse to delete an object that has to stay now. Raises ApplicationError."""
 
     @repeatable()
     def create(self, request: Request) -> Response:
@@ -282,7 +281,6 @@ class EntityViewSet(VersionedViewSet[E], Generic[E]):
         serializer.is_valid(raise_exception=True)
         system = serializer.validated_data["system"]
         values, children, reason = self._split(dict(serializer.validated_data))
-        self.check_new(system, values)
         instance = entity_create(
             model=self._model(),
             system=system,
@@ -314,10 +312,13 @@ class EntityViewSet(VersionedViewSet[E], Generic[E]):
     @extend_schema(parameters=[IF_MATCH, REASON])
     def destroy(self, request: Request, id: str) -> Response:
         """Delete the object; refused while others refer to it."""
+        version = expected_version(request)
+        instance = self.get_object()
+        self.check_delete(instance)
         entity_delete(
-            instance=self.get_object(),
+            instance=instance,
             actor=actor_of(request),
-            expected_version=expected_version(request),
+            expected_version=version,
             reason=reason_of(request),
         )
         return Response(status=status.HTTP_204_NO_CONTENT)

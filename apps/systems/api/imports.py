@@ -26,7 +26,7 @@ from apps.common.api.preconditions import IDEMPOTENCY_KEY, once
 from apps.common.api.problems import flatten
 from apps.common.errors import ApplicationError, FieldError
 from apps.systems.api.directory import Directory
-from apps.systems.api.entities import EntitySerializer, EntityViewSet
+from apps.systems.api.entities import EntityViewSet
 from apps.systems.api.entities import SystemReference as SystemId
 from apps.systems.api.tables import columns_of, read_table, write_table
 from apps.systems.models import Entity, System
@@ -118,10 +118,16 @@ class CsvText(JSONRenderer):
 class RowReader:
     """Read rows with the serializer that reads single objects, one for all rows."""
 
-    def __init__(self, form: EntitySerializer[Any], directory: Directory) -> None:
-        self.form = form
+    def __init__(self, view: EntityViewSet[Any], directory: Directory) -> None:
         self.directory = directory
-        self.children: Collection[str] = form.Meta.model.children  # type: ignore[attr-defined]
+        context = {
+            **view.get_serializer_context(),
+            "system": directory.system,
+            "directory": directory,
+        }
+        form: Any = view.get_serializer_class()(context=context)
+        self.form = form
+        self.children: Collection[str] = form.Meta.model.children
 
     def read(
         self, given: Given, stored: Any
@@ -131,7 +137,7 @@ class RowReader:
         owner = {"system": str(self.directory.system.public_id)}
         try:
             if "reason" in given.members:
-                message = "Give one reason for all rows, beside `rows` or in the address."
+                message = "Give one reason for all rows, beside them or in the address."
                 raise serializers.ValidationError({"reason": message})
             values = dict(self.form.run_validation({**owner, **given.members}))
         except serializers.ValidationError as error:
@@ -163,8 +169,6 @@ class ImportedViewSet(EntityViewSet[E], Generic[E]):
     needs = {**EntityViewSet.needs, "import_rows": Permission.EDIT_MODEL}
     create_missing: Sequence[str] = ()
     """The references that an import may create by their name, because nothing else is needed."""
-    import_prefetch: Sequence[str] = ()
-    """What checking a changed object reads, so that it is read for all at once."""
 
     @extend_schema(
         parameters=[ImportQuery, IDEMPOTENCY_KEY],
@@ -267,9 +271,7 @@ class ImportedViewSet(EntityViewSet[E], Generic[E]):
 
     def _reader(self, system: System, create_missing: Collection[str]) -> RowReader:
         directory = Directory(system, create_missing=create_missing, allowed=self.create_missing)
-        context = {**self.get_serializer_context(), "system": system, "directory": directory}
-        form: Any = self.get_serializer_class()(context=context)
-        return RowReader(form, directory)
+        return RowReader(self, directory)
 
 
 def _answer(done: Upserted, *, dry_run: bool) -> dict[str, Any]:
@@ -281,8 +283,13 @@ def _answer(done: Upserted, *, dry_run: bool) -> dict[str, Any]:
         "also_created": len(done.also_created),
         "model_version": done.model_version,
         "rows": [
-            {"name": row.name, "action": row.action, "before": row.before, "after": row.after}
-            for row in done.rows
+            {
+                "name": each.row.name,
+                "action": each.action,
+                "before": each.before,
+                "after": each.after,
+            }
+            for each in done.rows
         ],
         "also": [
             {"kind": each.audited_as(), "name": each.name} for each in done.also_created[:100]

@@ -2,7 +2,9 @@
 
 import re
 import unicodedata
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
 
 from apps.common.formatting import counted
 
@@ -56,13 +58,32 @@ def _value_problem(key: str, value: Any) -> str:
     return ""
 
 
-def selector(text: str) -> tuple[str, str | None]:
-    """Return the key and value that `team=port` asks for; without `=` any value, None, will do.
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A label that objects have to have: `team=port`, or `team` with any value."""
 
-    Raises ValueError with a sentence where no object can have such a label.
-    """
-    key, equals, value = text.partition("=")
-    problem = key_problem(key) or _value_problem(key, value)
-    if problem:
-        raise ValueError(problem)
-    return key, value if equals else None
+    key: str
+    value: str | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read `team=port`, or `team`. Raises ValueError with a sentence where no object can have
+        such a label."""
+        key, equals, value = text.partition("=")
+        problem = key_problem(key) or _value_problem(key, value)
+        if problem:
+            raise ValueError(problem)
+        return cls(key, value if equals else None)
+
+    def __str__(self) -> str:
+        return self.key if self.value is None else f"{self.key}={self.value}"
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Return whether an object with these labels has it."""
+        return self.key in labels and self.value in (None, labels[self.key])
+
+    def lookup(self, column: str) -> dict[str, Any]:
+        """Return by what the database finds the rows that have it in this column."""
+        if self.value is None:
+            return {f"{column}__has_key": self.key}
+        return {f"{column}__contains": {self.key: self.value}}

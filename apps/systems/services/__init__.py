@@ -9,15 +9,19 @@ from apps.systems.services.entities import (
     entity_update,
 )
 from apps.systems.services.many import Drafts, entities_create
+from apps.systems.services.pending import Given, rows_refused
 from apps.systems.services.rows import row_for, row_update
 from apps.systems.services.settings import retention_set, unmanaged_set
 from apps.systems.services.systems import system_create, system_delete, system_update
-from apps.systems.services.upsert import Given, Upserted, entities_upsert, rows_refused
+from apps.systems.services.upsert import Upserted, entities_upsert
+from apps.systems.services.whole_model import GivenKind, ModelChange, model_apply
 
 __all__ = [
     "Change",
     "Drafts",
     "Given",
+    "GivenKind",
+    "ModelChange",
     "Upserted",
     "entities_create",
     "entities_upsert",
@@ -25,6 +29,7 @@ __all__ = [
     "entity_create",
     "entity_delete",
     "entity_update",
+    "model_apply",
     "one_edit",
     "retention_set",
     "row_for",

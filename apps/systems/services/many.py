@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from graphlib import TopologicalSorter
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -13,7 +12,12 @@ from apps.accounts.models import User
 from apps.audit.services import record_all
 from apps.common.errors import Conflict
 from apps.systems.models import Entity, System
-from apps.systems.selectors import entity_state, with_children, with_references
+from apps.systems.selectors import (
+    entity_state,
+    in_order_of_use,
+    with_children,
+    with_references,
+)
 from apps.systems.services.edit import advance, entry_of, lock, one_edit
 from apps.systems.services.entities import entity_create
 from apps.systems.services.save import Children, child_rows, clean, integrity
@@ -76,15 +80,8 @@ def _by_model(drafts: Drafts) -> Iterator[list[_Draft]]:
     groups: dict[type[Entity], list[_Draft]] = {}
     for draft in drafts.rows:
         groups.setdefault(type(draft.instance), []).append(draft)
-    needs = {model: _mentioned(model) & groups.keys() - {model} for model in groups}
-    for model in TopologicalSorter(needs).static_order():
+    for model in in_order_of_use(groups):
         yield groups[model]
-
-
-def _mentioned(model: type[Entity]) -> set[Any]:
-    """Return the models that its rows and its child rows refer to."""
-    children = [getattr(model, name).rel.related_model for name in model.children]
-    return {f.related_model for each in (model, *children) for f in each._meta.concrete_fields}
 
 
 def _insert(group: list[_Draft]) -> None:

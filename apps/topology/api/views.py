@@ -2,14 +2,9 @@
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from apps.systems.api.entities import (
-    IF_MATCH,
-    REASON,
     EntityFilter,
     EntitySerializer,
     EntityViewSet,
@@ -18,9 +13,9 @@ from apps.systems.api.entities import (
     reference_filter,
 )
 from apps.systems.api.imports import ImportedViewSet
-from apps.systems.models import System
 from apps.topology.models import Broker, BrokerCapacity, Link, Overlay, OverlayEdge, OverlayPurpose
-from apps.topology.services import LEADS_MESSAGES, overlay_edit_check
+from apps.topology.services import LEADS_MESSAGES, edges_of, overlay_edit_check
+from weir.actions import edge
 
 
 class BrokerCapacitySerializer(RowSerializer[BrokerCapacity]):
@@ -118,12 +113,14 @@ class OverlaySerializer(EntitySerializer[Overlay]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
+        system = attrs.get("system") or getattr(self.instance, "system", None)
+        if system is not None:
+            overlay_edit_check(system, self.instance, self._moved(attrs))
         if not attrs.get("in_force", getattr(self.instance, "in_force", False)):
             return attrs
         purpose = attrs.get("purpose", getattr(self.instance, "purpose", OverlayPurpose.OVERLAY))
         if purpose != OverlayPurpose.OVERLAY:
             raise serializers.ValidationError({"in_force": "A goal topology is not in force."})
-        system = attrs.get("system") or getattr(self.instance, "system", None)
         others = Overlay.objects.filter(system=system, in_force=True)
         if self.instance is not None:
             others = others.exclude(pk=self.instance.pk)
@@ -131,6 +128,22 @@ class OverlaySerializer(EntitySerializer[Overlay]):
         if now is not None:
             raise serializers.ValidationError({"in_force": f"{now} is in force; end that first."})
         return attrs
+
+    def _moved(self, attrs: dict[str, Any]) -> set[str]:
+        """Return the members that decide where messages go and that differ from the overlay."""
+        overlay = self.instance
+        if overlay is None:
+            return {"in_force"} if attrs.get("in_force") else set()
+        moved = {
+            name
+            for name in ("in_force", "purpose")
+            if attrs.get(name, getattr(overlay, name)) != getattr(overlay, name)
+        }
+        if "edges" in attrs:
+            wanted = {edge(row["a"].name, row["b"].name) for row in attrs["edges"]}
+            if wanted != edges_of(overlay):
+                moved.add("edges")
+        return moved
 
 
 class LinkFilter(EntityFilter):
@@ -180,26 +193,6 @@ class LinkViewSet(ImportedViewSet[Link]):
     ordering_fields = ["name", "capacity", "latency_s", "updated_at", "created_at"]
 
 
-def _moved(overlay: Overlay, data: Any) -> set[str]:
-    """Return the members of an edit that differ from the overlay; malformed ones count as
-    different."""
-    if not isinstance(data, dict):
-        return set()
-    moved = {
-        name
-        for name in ("in_force", "purpose")
-        if data.get(name, None) not in (None, getattr(overlay, name))
-    }
-    given = data.get("edges")
-    if given is not None:
-        rows = given if isinstance(given, list) else []
-        ends = [{str(row.get("a")), str(row.get("b"))} for row in rows if isinstance(row, dict)]
-        now = [{str(row.a.public_id), str(row.b.public_id)} for row in overlay.edges.all()]
-        if sorted(map(sorted, ends)) != sorted(map(sorted, now)):
-            moved.add("edges")
-    return moved
-
-
 class OverlayViewSet(EntityViewSet[Overlay]):
     """Manage overlays (versioned trees) and goal topologies."""
 
@@ -209,22 +202,6 @@ class OverlayViewSet(EntityViewSet[Overlay]):
     search_fields = ["name", "external_id", "note"]
     ordering_fields = ["name", "purpose", "updated_at", "created_at"]
 
-    def check_new(self, system: System, values: dict[str, Any]) -> None:
-        """Refuse a new overlay in force while agents are enrolled: they route by a tree that a plan
-        brought."""
-        if values.get("in_force"):
-            overlay_edit_check(system, None, ["in_force"])
-
-    @extend_schema(parameters=[IF_MATCH])
-    def partial_update(self, request: Request, id: str) -> Response:
-        """Change the fields that are given; the links of a tree that agents route by stay."""
-        overlay = self.get_object()
-        overlay_edit_check(overlay.system, overlay, _moved(overlay, request.data))
-        return super().partial_update(request, id)
-
-    @extend_schema(parameters=[IF_MATCH, REASON])
-    def destroy(self, request: Request, id: str) -> Response:
-        """Delete the overlay; refused while agents route by it."""
-        overlay = self.get_object()
-        overlay_edit_check(overlay.system, overlay, LEADS_MESSAGES - {"in_force"})
-        return super().destroy(request, id)
+    def check_delete(self, instance: Overlay) -> None:
+        """Refuse to delete a tree that agents route by."""
+        overlay_edit_check(instance.system, instance, LEADS_MESSAGES - {"in_force"})

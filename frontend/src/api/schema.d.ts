@@ -2597,8 +2597,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete the overlay
-         * @description Delete the overlay; refused while agents route by it.
+         * Delete the object
+         * @description Delete the object; refused while others refer to it.
          *
          *     Role: editor.
          */
@@ -2607,7 +2607,7 @@ export interface paths {
         head?: never;
         /**
          * Change the fields that are given
-         * @description Change the fields that are given; the links of a tree that agents route by stay.
+         * @description Change the fields that are given; lists are replaced as a whole.
          *
          *     Role: editor.
          */
@@ -4504,6 +4504,41 @@ export interface paths {
          */
         get: operations["system_checklist"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/systems/{id}/model": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return all objects of a system as one document, which a PUT takes back
+         * @description Return all objects of a system as one document, which a PUT takes back.
+         *
+         *     Sent back as it is, it changes nothing.
+         *
+         *     Role: any.
+         */
+        get: operations["systems_model"];
+        /**
+         * Create, change and delete objects until the model is as the document says, as one edit
+         * @description Create, change and delete objects until the model is as the document says, as one edit.
+         *
+         *     A dry run answers what differs, with its `change_hash`; sent again with that hash, exactly
+         *     this change is carried out, or none. It is one transaction and one new version of the model,
+         *     and one wrong row refuses all: `errors` names up to a hundred. Brokers obey the new model
+         *     once a plan of it was approved and executed.
+         *
+         *     Role: editor.
+         */
+        put: operations["systems_model_apply"];
         post?: never;
         delete?: never;
         options?: never;
@@ -6568,6 +6603,23 @@ export interface components {
          * @enum {string}
          */
         ChangeStateEnum: "opening" | "open" | "ending" | "closed";
+        /** @description One object that a document creates, changes or deletes. */
+        ChangedObject: {
+            /** @description As in the history, such as `consumer_class`. */
+            kind: string;
+            name: string;
+            action: components["schemas"]["ChangedObjectActionEnum"];
+            /** @description The members that differ, references by name; null if created. */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The same members afterwards; null if deleted. */
+            after: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** @enum {string} */
+        ChangedObjectActionEnum: "create" | "update" | "delete";
         /** @description A channel of a chat, of what it is told and when. */
         Channel: {
             /** Format: uuid */
@@ -7443,6 +7495,12 @@ export interface components {
             /** @description As the suggestion was read with: where keys of its publishers were changed since, the command is refused. */
             model_version?: number | null;
         };
+        /**
+         * @description - `nothing`: Objects that the document does not name stay.
+         *     - `rest`: Objects of the given kinds that it does not name are deleted.
+         * @enum {string}
+         */
+        DeleteEnum: "nothing" | "rest";
         /** @description One event for one webhook. */
         Delivery: {
             /**
@@ -9029,6 +9087,14 @@ export interface components {
         KeyNow: {
             name: string;
             publishers: number;
+        };
+        /** @description Count the objects of one kind. */
+        KindCounts: {
+            created: number;
+            changed: number;
+            deleted: number;
+            /** @description Rows whose objects are as they say already. */
+            unchanged: number;
         };
         /** @description What the producers of a reliable topic can send at most. */
         LatencyBound: {
@@ -14676,6 +14742,62 @@ export interface components {
             plan_name: string | null;
             flows: components["schemas"]["FlowStatus"][];
         };
+        /** @description A whole model. */
+        SystemModel: {
+            /** Format: uuid */
+            system: string;
+            system_name: string;
+            model_version: number;
+            /** @description Objects by kind, named as in the history: `broker`, `link`, `overlay`, `correlation_key`, `group`, `stream`, `topic`, `publisher`, `utility_function`, `consumer_class`, `slo`, `subscriber`. Objects by name, with what a PUT takes, references by name; without the interests of subscribers, which have an export of their own. */
+            kinds: {
+                [key: string]: {
+                    [key: string]: unknown;
+                }[];
+            };
+        };
+        /** @description What a document did, or would do. */
+        SystemModelChange: {
+            dry_run: boolean;
+            /** @description Identifies what differs; to carry out exactly this, send it with the document. */
+            change_hash: string;
+            created: number;
+            changed: number;
+            deleted: number;
+            unchanged: number;
+            /** @description The version of the model afterwards; it advances by one if anything but ids and labels of other systems differs. */
+            model_version: number;
+            /** @description The same counts by kind, of the kinds given. */
+            kinds: {
+                [key: string]: components["schemas"]["KindCounts"];
+            };
+            /** @description The first 1,000 created, changed or deleted, in that order. */
+            rows: components["schemas"]["ChangedObject"][];
+            /** @description How many more there are. */
+            rows_left: number;
+        };
+        /** @description What a model is to be. */
+        SystemModelFormRequest: {
+            /** @description Objects by kind, named as in the history: `broker`, `link`, `overlay`, `correlation_key`, `group`, `stream`, `topic`, `publisher`, `utility_function`, `consumer_class`, `slo`, `subscriber`. Each row is about the object of its `external_id`, else of its `name`, and has members as in a POST of the kind; one that is left out stays as it is. References are names or public ids. At most 20,000 rows. */
+            kinds: {
+                [key: string]: {
+                    [key: string]: unknown;
+                }[];
+            };
+            /**
+             * @description `rest`: objects of the given kinds that no row is about are deleted. A kind with an empty list is emptied; one that is not given stays as it is.
+             * @default nothing
+             */
+            delete: components["schemas"]["DeleteEnum"];
+            /** @description `managed-by=git`, or `managed-by` for any value: every row has this label, and only objects that have it are deleted. */
+            within?: string;
+            /** @description That of the dry run which was reviewed: any other change is refused (`change_differs`). Needed for what deletes. */
+            change_hash?: string;
+            /**
+             * @description Why; kept in the history of every object.
+             * @default
+             */
+            reason: string;
+        };
         /**
          * @description A system; `allowed_commands` also says whether the caller may add objects to it and
          *     optimize it.
@@ -15646,6 +15768,9 @@ export interface components {
              *     - `unsupported_media_type` (415): Send `application/json`.
              *     - `too_large` (413): The body is larger than this address takes.
              *     - `if_match_required` (428): Send `If-Match`.
+             *     - `change_hash_required` (428): The document deletes objects: read its dry run, and send the `change_hash` of that.
+             *     - `change_differs` (409): What would change is not what the dry run of the hash said.
+             *     - `model_too_large` (409): The model has more objects than a document: ask for some kinds.
              *     - `version_mismatch` (412): Somebody changed the object since: read it again.
              *     - `gone` (412): The object was deleted since.
              *     - `internal_error` (500): A fault of Weir; its log has it.
@@ -29351,6 +29476,111 @@ export interface operations {
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    systems_model: {
+        parameters: {
+            query?: {
+                /** @description Only this kind, such as `broker`; may be given several times. */
+                kind?: string[];
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SystemModel"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    systems_model_apply: {
+        parameters: {
+            query?: {
+                /** @description Check everything and answer the same, but change nothing. */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "kinds": {
+                 *         "correlation_key": [
+                 *           {
+                 *             "name": "market-close",
+                 *             "external_id": "key-7",
+                 *             "labels": {
+                 *               "managed-by": "git"
+                 *             },
+                 *             "description": "Feeds that send at the end of trading"
+                 *           }
+                 *         ]
+                 *       },
+                 *       "delete": "nothing",
+                 *       "within": "managed-by=git",
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["SystemModelFormRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SystemModelChange"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {

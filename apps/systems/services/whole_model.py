@@ -1,0 +1,324 @@
+"""Bring the whole model of a system to what a document says, as one edit that was reviewed before.
+
+A dry run says what would be created, changed and deleted, under a hash. Whoever has read it names
+the hash, and what is carried out is exactly that or nothing (ADR 60).
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.db.models import Q
+
+from apps.accounts.models import User
+from apps.audit.services import record_all
+from apps.common.errors import ApplicationError, Conflict, FieldError, PreconditionRequired
+from apps.systems.domain.labels import Selector
+from apps.systems.models import Entity, System
+from apps.systems.selectors import (
+    entity_models,
+    entity_state,
+    in_order_of_use,
+    used_by,
+    with_children,
+    with_references,
+)
+from apps.systems.services.edit import advance, announce, is_outside_model, lock, one_edit
+from apps.systems.services.in_force import refuse_delete
+from apps.systems.services.pending import (
+    Errors,
+    Given,
+    Pending,
+    Reader,
+    Written,
+    pending_of,
+    write,
+    written,
+)
+from apps.systems.services.save import integrity
+
+E = TypeVar("E", bound=Entity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenKind(Generic[E]):
+    """All rows of a document that are objects of one kind, and how they are read."""
+
+    model: type[E]
+    rows: Sequence[Given]
+    reader: Callable[[System], Reader]
+    check_delete: Callable[[E], None]
+    """It raises Conflict for an object that must not be deleted now."""
+    prefetch: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChange:
+    """What a document did to a model, or would do; `unchanged` counts its other rows."""
+
+    written: Sequence[Written]
+    unchanged: dict[str, int]
+    """Kind -> rows whose objects are already as they say."""
+    model_version: int
+
+    @property
+    def hash(self) -> str:
+        """Identify what differs: the same change of the same values has the same hash."""
+        lines = [
+            [each.row.audited_as(), each.action, each.row.name, each.before, each.after]
+            for each in self.written
+        ]
+        text = json.dumps(lines, cls=DjangoJSONEncoder, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class _DryRun(Exception):
+    """Signal that a dry run has its answer, to roll its writing back."""
+
+
+def model_apply(
+    *,
+    system: System,
+    actor: User | None,
+    kinds: Sequence[GivenKind[Any]],
+    delete_rest: bool = False,
+    within: Selector | None = None,
+    change_hash: str = "",
+    reason: str = "",
+    dry_run: bool = False,
+) -> ModelChange:
+    """Create, change and delete objects until the model is as the document says.
+
+    An object is a row's by its external id, else by its name; so a row may rename it. Members that
+    a row leaves out stay. With `delete_rest` the objects of the given kinds that no row is about
+    are deleted; `within` leaves out those without its label, and refuses rows without it. Kinds
+    that are not given stay as they are.
+
+    All of it is one edit: one transaction, one version of the model, an audit entry for each
+    object. Raises ApplicationError that names up to a hundred rows; Conflict `change_differs` where
+    `change_hash` is given and the change is another (one of nothing is never); and
+    PreconditionRequired where something would be deleted that nobody has seen.
+    """
+    try:
+        with one_edit():
+            locked = lock(system)
+            work = _Work(system=locked, within=within, delete_rest=delete_rest)
+            change = work.carry_out(kinds, actor, reason)
+            if dry_run:
+                raise _DryRun
+            _check_reviewed(change, change_hash)
+    except _DryRun:
+        pass
+    return change
+
+
+def _check_reviewed(change: ModelChange, change_hash: str) -> None:
+    if not change.written:
+        return
+    if change_hash and change_hash != change.hash:
+        raise Conflict.of_field(
+            "change_hash",
+            "What would change is no longer what the dry run said; read it again.",
+            code="change_differs",
+        )
+    deleted = sum(each.action == "delete" for each in change.written)
+    if deleted and not change_hash:
+        raise PreconditionRequired(
+            "change_hash_required",
+            f"This deletes {deleted} of the objects. Send it with `dry_run=true`, read what "
+            "changes, and send it again with the `change_hash` of that answer.",
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    """One document being carried out within a transaction that holds the system's lock."""
+
+    system: System
+    within: Selector | None
+    delete_rest: bool
+    errors: Errors = field(default_factory=Errors)
+    unchanged: dict[str, int] = field(default_factory=dict)
+    done: list[Written] = field(default_factory=list)
+
+    def carry_out(
+        self, kinds: Sequence[GivenKind[Any]], actor: User | None, reason: str
+    ) -> ModelChange:
+        """Write each kind after those to which it refers, then delete in the opposite order.
+
+        Where a kind has a wrong row, the kinds that refer to it are not judged: what they name may
+        be what is missing.
+        """
+        by_model = {kind.model: kind for kind in kinds}
+        order = [by_model[model] for model in in_order_of_use(by_model)]
+        wrong: set[type[Entity]] = set()
+        rest: list[tuple[GivenKind[Any], list[Any]]] = []
+        for kind in order:
+            if used_by(kind.model) & wrong:
+                wrong.add(kind.model)
+                continue
+            before = self.errors.count
+            rest.append((kind, self._write(kind)))
+            if self.errors.count > before:
+                wrong.add(kind.model)
+        self.errors.refuse()
+        for kind, objects in reversed(rest):
+            self._delete(kind, objects)
+        self.errors.refuse()
+        if all(is_outside_model(each.before, each.after) for each in self.done):
+            if self.done:
+                announce(self.system)
+        else:
+            advance(self.system)
+        record_all([each.entry(self.system, actor, reason) for each in self.done])
+        return ModelChange(
+            written=self.done,
+            unchanged=self.unchanged,
+            model_version=self.system.model_version,
+        )
+
+    def _write(self, kind: GivenKind[E]) -> list[E]:
+        """Write what is new or differs, and return the objects that no row is about, if they are to
+        be deleted."""
+        stored = self._stored(kind)
+        reader = kind.reader(self.system)
+        pending: list[Pending[E]] = []
+        before = self.errors.count
+        self._refuse_twins(kind.rows)
+        for given, row in zip(kind.rows, stored, strict=True):
+            try:
+                draft = pending_of(kind.model, self.system, given, row, reader)
+            except ApplicationError as error:
+                self.errors.add(given.errors(error))
+                continue
+            pending += [draft] if draft else []
+            now = draft.instance if draft else row
+            if self.within and now is not None and not self.within.holds(now.labels):
+                message = f"Needs {self.within}: `within` says that the document has no others."
+                self.errors.add([given.error("labels", message)])
+        if self.errors.count == before:
+            write(pending, self.errors)
+        if self.errors.count > before:
+            return []
+        self.done += written(pending)
+        self.unchanged[kind.model.audited_as()] = len(kind.rows) - len(pending)
+        if not self.delete_rest:
+            return []
+        others = kind.model._default_manager.filter(system=self.system).exclude(
+            pk__in=[row.pk for row in stored if row] + [draft.instance.pk for draft in pending]
+        )
+        if self.within:
+            others = others.filter(**self.within.lookup("labels"))
+        return list(with_children(with_references(others)).order_by("name"))
+
+    def _stored(self, kind: GivenKind[E]) -> list[E | None]:
+        """Return the stored object of each row: first by external ids, then by the names of what is
+        left."""
+        names = [given.name for given in kind.rows]
+        ids = [_external_id(given) for given in kind.rows]
+        rows = kind.model._default_manager.filter(system=self.system).filter(
+            Q(name__in=[name for name in names if name])
+            | Q(external_id__in=[one for one in ids if one])
+        )
+        by_id: dict[str | None, E] = {}
+        by_name: dict[str, E] = {}
+        for row in with_children(with_references(rows)).prefetch_related(*kind.prefetch):
+            row.system = self.system
+            by_name[row.name] = row
+            if row.external_id is not None:
+                by_id[row.external_id] = row
+        stored = [by_id.get(one) if one else None for one in ids]
+        taken = {row.pk for row in stored if row}
+        for index, name in enumerate(names):
+            namesake = by_name.get(name)
+            if stored[index] is None and namesake is not None and namesake.pk not in taken:
+                stored[index] = namesake
+                taken.add(namesake.pk)
+        return stored
+
+    def _refuse_twins(self, rows: Sequence[Given]) -> None:
+        names: dict[str, Given] = {}
+        ids: dict[str, Given] = {}
+        for given in rows:
+            for seen, member, value in (
+                (names, "name", given.name),
+                (ids, "external_id", _external_id(given)),
+            ):
+                first = seen.setdefault(value, given) if value else given
+                if first is not given:
+                    message = f'{first.place} has "{value}", too; give each object once.'
+                    self.errors.add([given.error(member, message)])
+
+    def _delete(self, kind: GivenKind[E], objects: Sequence[E]) -> None:
+        """Delete objects that nothing uses any more, and add to the errors those that are used."""
+        model = kind.model
+        before = self.errors.count
+        for row in objects:
+            row.system = self.system
+            try:
+                refuse_delete(row)
+                kind.check_delete(row)
+            except Conflict as error:
+                self.errors.add([_not_deleted(row, error.message)])
+        # Deleting a topic takes its publishers along, which the document would not have said.
+        for other, name in _taken_along(model):
+            users = other._default_manager.filter(**{f"{name}__in": [row.pk for row in objects]})
+            for user in users.select_related(name).order_by(f"{name}__name", "name")[:100]:
+                row = getattr(user, name)
+                message = (
+                    f"{other._meta.verbose_name} {user} belongs to it, and would stay. Give its "
+                    "kind, too, or keep it."
+                )
+                self.errors.add([_not_deleted(row, message)])
+        if self.errors.count > before:
+            return
+        states = [(row, entity_state(row)) for row in objects]
+        try:
+            with integrity(str(model._meta.verbose_name), "rows"):
+                model._default_manager.filter(pk__in=[row.pk for row in objects]).delete()
+        except models.ProtectedError as error:
+            self.errors.add(_still_used(error, objects))
+            return
+        self.done += [
+            Written(row=row, action="delete", before=state, after=None) for row, state in states
+        ]
+
+
+def _external_id(given: Given) -> str:
+    value = given.members.get("external_id")
+    return value if isinstance(value, str) else ""
+
+
+def _taken_along(model: type[Entity]) -> list[tuple[type[Entity], str]]:
+    """Return the kinds whose objects are deleted with one of this kind, and by which column."""
+    return [
+        (other, column.name)
+        for other in entity_models()
+        for column in other._meta.concrete_fields
+        if isinstance(column, models.ForeignKey)
+        and column.related_model is model
+        and column.remote_field.on_delete is models.CASCADE
+    ]
+
+
+def _not_deleted(row: Entity, why: str) -> FieldError:
+    return FieldError(field="delete", message=f"{row._meta.verbose_name} {row}: {why}")
+
+
+def _still_used(error: models.ProtectedError, objects: Sequence[E]) -> list[FieldError]:
+    """Return who uses which of the objects."""
+    by_key: dict[tuple[Any, Any], E] = {(type(row), row.pk): row for row in objects}
+    used = []
+    for user in sorted(error.protected_objects, key=str):
+        for column in user._meta.concrete_fields:
+            if not isinstance(column, models.ForeignKey):
+                continue
+            row = by_key.get((column.related_model, getattr(user, column.attname)))
+            if row is not None:
+                name = f"{user._meta.verbose_name} {user}"
+                used.append(_not_deleted(row, f"{name} still uses it. Change that, too."))
+    return used
