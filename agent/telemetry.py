@@ -207,12 +207,13 @@ class Growth:
         """Return the growth since the reading before; 0 where it is not known."""
         return self._grown.get(name, 0)
 
-    def rates(self, name: str, member: str, *, now: float) -> dict[str, float]:
-        """Return `member` with the growth per second, or nothing where it is not known."""
+    def rates(self, name: str, member: str, *, now: float, more: int = 0) -> dict[str, float]:
+        """Return `member` with the growth per second, or nothing where it is not known; `more` is
+        added to the growth."""
         stale = now - self._read_at > STALE_S
         if name not in self._grown or self._interval_s <= 0 or stale:
             return {}
-        return {member: self._grown[name] / self._interval_s}
+        return {member: (self._grown[name] + more) / self._interval_s}
 
 
 class Meter:
@@ -231,6 +232,11 @@ class Meter:
         self._shed = Growth()
         self._delivered = Growth()
         self._load = Growth()
+        self._load_of: tuple[str, float | None] = ("", None)
+        """The life and the time of the last reading of the broker's counters."""
+        self._between = (0, 0)
+        """What the broker sent between the counts of its classes and its own, in the reading before
+        and in the last one."""
         self._backlog: dict[str, int] = {}
         self._outboxes: dict[str, int] = {}
         self._samples: dict[tuple[str, str], tuple[float, int]] = {}
@@ -264,6 +270,11 @@ class Meter:
         )
         load = {"in": stats.in_messages, "out": stats.out_messages}
         self._load.read(load, now=now, at=stats.read_at, life=life, began_at=began_at)
+        if (life, stats.read_at) != self._load_of or stats.read_at is None:
+            before = self._between[1] if life == self._load_of[0] else 0
+            now_sent = 0 if stats.out_before is None else stats.out_messages - stats.out_before
+            self._between = before, now_sent
+            self._load_of = life, stats.read_at
         classes = {
             name: {
                 "admitted": state.admitted,
@@ -285,6 +296,7 @@ class Meter:
             "connections": stats.connections,
             **self._load.rates("in", "in_msgs_per_s", now=now),
             **self._load.rates("out", "out_msgs_per_s", now=now),
+            **self._load.rates("out", "out_most_per_s", now=now, more=self._between[0]),
             "unmanaged": list(stats.unmanaged),
             "sync_always": stats.sync_always,
         }

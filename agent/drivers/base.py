@@ -279,6 +279,8 @@ class Stats:
     connections: int = 0
     in_messages: int = 0
     out_messages: int = 0
+    out_before: int | None = None
+    """What `out_messages` was before `delivered` was read; None where both are of one moment."""
     cpu_ratio: float | None = None
     """Processor use, where 1 is one core in full use."""
     cores: int | None = None

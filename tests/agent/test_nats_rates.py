@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,12 @@ from agent.drivers.nats.stats import Losses, read_stats
 from agent.drivers.nats.system_account import ServerLoad
 from agent.tasks import end
 from agent.telemetry import Counters, Meter
-from apps.telemetry.domain.payload import TIMING_PER_S, TIMING_SHARE
+from apps.telemetry.domain.payload import (
+    TIMING_PER_S,
+    TIMING_SHARE,
+    contradiction,
+    telemetry_checked,
+)
 from tests.agent.brokers import Broker, consumers_made
 from tests.nats_clients import processed
 from weir.coordination.wire import ClassSpec, token
@@ -197,7 +203,7 @@ async def test_counters_of_another_process_than_the_connections_are_no_reading(
 
     monkeypatch.setattr(system, "load", of_successor)
     with pytest.raises(Retryable, match="was restarted"):
-        await fleet.admission._count()
+        await fleet.admission._count(await load())
     assert fleet.admission.load.server == system.server
 
 
@@ -219,6 +225,39 @@ async def test_missed_answers_are_neither_silence_nor_a_burst(
         await fleet.look()
     await fleet.look_until_counted()
     fleet.check()
+
+
+@pytest.mark.asyncio
+async def test_what_is_read_at_once_between_two_counts_makes_no_sample_suspect(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A consumer takes a stock right after the connections were read, every other time."""
+    agent = await fleet.connect("js", user="agent", key=fleet.broker.secrets.agent_password)
+    stream = agent.jetstream()
+    await stream.add_stream(name="WEIR_MSG_trades", subjects=["weir.msg.trades"])
+    client = await fleet.connect("c0", user=token(GOLD), key=fleet.broker.secrets.client_key)
+    async with consumers_made(fleet.broker):
+        reader = await client.jetstream(timeout=2.0).pull_subscribe(
+            "weir.msg.trades", durable="c0", stream="WEIR_MSG_trades"
+        )
+    await fleet.look()
+    connections, readings = fleet.admission.system.connections, count()
+
+    async def then_a_stock() -> Any:
+        answer = await connections()
+        if next(readings) % 2:
+            await reader.fetch(10 * RATE_PER_S // 4, timeout=LIMIT_S)
+        return answer
+
+    monkeypatch.setattr(fleet.admission.system, "connections", then_a_stock)
+    for _ in range(LOOKS):
+        await fleet.look()
+    samples = [telemetry_checked(sample) for sample in fleet.said[-LOOKS:]]
+    assert not any("suspect" in sample for sample in samples)
+    # By the plain total, they would be.
+    for sample in samples:
+        sample["broker"].pop("out_most_per_s", None)
+    assert any(contradiction(sample) for sample in samples), samples
 
 
 @pytest.mark.asyncio

@@ -245,6 +245,22 @@ def test_what_a_killed_broker_delivered_after_its_last_reading_is_in_no_rate() -
     assert sample["classes"]["gold"]["delivered_per_s"] == pytest.approx(10.0)
 
 
+def test_what_was_sent_between_the_two_counts_counts_for_the_next_sample() -> None:
+    meter = Meter(0.0)
+
+    def load(read_at: float, out: int, before: int, life: str = "one") -> dict[str, float]:
+        stats = Stats(out_messages=out, out_before=before, life=life, read_at=read_at, began_at=0.5)
+        broker = meter.measure(read_at, Counters(), stats)["broker"]
+        return {name: broker[name] for name in ("out_msgs_per_s", "out_most_per_s")}
+
+    meter.measure(1.0, Counters(), Stats(out_messages=100, out_before=40, life="one", read_at=1.0))
+    assert load(2.0, 110, 110) == {"out_msgs_per_s": 10.0, "out_most_per_s": 70.0}
+    # The same reading, looked at again.
+    assert load(2.0, 110, 110) == {"out_msgs_per_s": 10.0, "out_most_per_s": 70.0}
+    assert load(4.0, 150, 110) == {"out_msgs_per_s": 20.0, "out_most_per_s": 20.0}
+    assert load(5.0, 151, 151)["out_most_per_s"] == 41.0
+
+
 @pytest.mark.parametrize("began_at", [90.0, None])
 def test_another_life_that_began_before_the_last_reading_has_no_rate(
     began_at: float | None,

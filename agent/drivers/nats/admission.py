@@ -81,6 +81,8 @@ class Counted:
     """The time of reading, in seconds of the monotonic clock."""
     delivered: Mapping[str, int] = field(default_factory=dict)
     """Class -> messages that its consumers had received from the process of `Admission.load`."""
+    out_before: int = 0
+    """What that process had sent in all before its connections were read."""
 
 
 class Subscribers:
@@ -208,8 +210,9 @@ class Admission:
             tls=self._tls,
         )
         await self.system.refuse_cluster()
+        before = await self.system.load()
         await self._learn()
-        await self._count()
+        await self._count(before)
         self._poller = asyncio.create_task(self._poll(), name="admission")
         self._releaser = asyncio.create_task(self._release(), name="release of publishers")
 
@@ -281,8 +284,9 @@ class Admission:
         while True:
             await asyncio.sleep(POLL_S)
             try:
+                before = await self.system.load()
                 await self.refresh()
-                await self._count()
+                await self._count(before)
                 if self._away:
                     log.info("admission: the broker answers again")
                 self._away = ""
@@ -324,13 +328,16 @@ class Admission:
                     log.exception("admission: unexpected error")
                 await asyncio.sleep(RELEASE_S)
 
-    async def _count(self) -> None:
-        """Read the server's counters right after its connections, so that both are of one moment
-        and of one process. Raises Retryable."""
+    async def _count(self, before: ServerLoad) -> None:
+        """Read the server's counters right after its connections, so that both are nearly of one
+        moment, and of one process. `before`: the counters as they were before the connections were
+        read, which says how nearly. Raises Retryable."""
         server = self._server
-        counted = Counted(at=time.monotonic(), delivered=self.delivered())
+        counted = Counted(
+            at=time.monotonic(), delivered=self.delivered(), out_before=before.out_messages
+        )
         load = await self.system.load()
-        if load.server != server:
+        if not before.server == server == load.server:
             raise Retryable("the broker was restarted while its counters were read")
         self.load, self.counted = load, counted
 

@@ -186,6 +186,7 @@ async def read_stats(
             connections=load.connections,
             in_messages=load.in_messages,
             out_messages=load.out_messages,
+            out_before=admission.counted.out_before,
             cpu_ratio=load.cpu_ratio,
             cores=load.cores,
             memory_bytes=load.memory_bytes,

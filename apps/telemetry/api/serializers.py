@@ -354,6 +354,11 @@ class BrokerLoadSerializer(serializers.Serializer[dict[str, Any]]):
     connections = serializers.IntegerField(required=False)
     in_msgs_per_s = serializers.FloatField(required=False)
     out_msgs_per_s = serializers.FloatField(required=False)
+    out_most_per_s = serializers.FloatField(
+        required=False,
+        help_text="With what was sent between the counts of consumers and the broker's own in the "
+        "reading before, msg/s: deliveries of the interval may hold it.",
+    )
     cpu_ratio = serializers.FloatField(required=False, help_text="1 is one core in full use.")
     cores = serializers.FloatField(required=False, help_text="Cores that the broker may use.")
     memory_bytes = serializers.FloatField(required=False)

@@ -29,7 +29,8 @@ FLOW = (
 CLASS = ("admitted", "waiting", "delivered_per_s")
 LINK = ("sent_per_s", "received_per_s", "backlog")
 LOAD = (
-    *("connections", "in_msgs_per_s", "out_msgs_per_s", "cpu_ratio", "cores", "memory_bytes"),
+    *("connections", "in_msgs_per_s", "out_msgs_per_s", "out_most_per_s"),
+    *("cpu_ratio", "cores", "memory_bytes"),
     *("stored_bytes", "most_stored_bytes"),
 )
 AGENT = ("began_at", "cpu_s", "forwarded", "waiting_bytes", "memory_bytes")
@@ -50,8 +51,7 @@ LOST = (
 TIMING_SHARE = 0.25
 """The relative tolerance of the comparison of classes with their broker."""
 TIMING_PER_S = 20.0
-"""The absolute tolerance in messages a second: an agent reads the counts of consumers a moment
-before the broker's own."""
+"""The absolute tolerance in messages a second."""
 
 
 def storable(text: str) -> bool:
@@ -152,9 +152,12 @@ def telemetry_checked(plain: object) -> dict[str, Any]:
 def contradiction(sample: Mapping[str, Any]) -> str:
     """Return why a sample cannot be true, as a sentence; empty where nothing contradicts it.
 
-    Whatever the broker gives to consumers is among the messages that it sends.
+    Whatever the broker gives to consumers is among the messages that it sends. An agent reads the
+    counts of consumers a moment before the broker's own, so what was sent in that moment of the
+    reading before may be among the deliveries of this sample; newer agents say how much it was.
     """
-    sent = sample["broker"].get("out_msgs_per_s")
+    load = sample["broker"]
+    sent = load.get("out_most_per_s", load.get("out_msgs_per_s"))
     delivered = sum(row.get("delivered_per_s", 0.0) for row in sample["classes"].values())
     if sent is None or delivered <= (1 + TIMING_SHARE) * sent + TIMING_PER_S:
         return ""

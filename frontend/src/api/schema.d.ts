@@ -6100,6 +6100,11 @@ export interface components {
             out_msgs_per_s?: number;
             /**
              * Format: double
+             * @description With what was sent between the counts of consumers and the broker's own in the reading before, msg/s: deliveries of the interval may hold it.
+             */
+            out_most_per_s?: number;
+            /**
+             * Format: double
              * @description 1 is one core in full use.
              */
             cpu_ratio?: number;
@@ -6618,7 +6623,12 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
-        /** @enum {string} */
+        /**
+         * @description - `create`: No object was the row's.
+         *     - `update`: The object of the row differed.
+         *     - `delete`: No row was about the object.
+         * @enum {string}
+         */
         ChangedObjectActionEnum: "create" | "update" | "delete";
         /** @description A channel of a chat, of what it is told and when. */
         Channel: {
