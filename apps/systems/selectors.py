@@ -38,9 +38,10 @@ def used_by(model: type[Entity]) -> set[Any]:
 
 
 def in_order_of_use(models: Collection[type[Entity]]) -> list[type[Entity]]:
-    """Return the models, each after those to which it refers."""
-    needs = {model: used_by(model) & {*models} - {model} for model in models}
-    return list(TopologicalSorter(needs).static_order())
+    """Return the models, each after those to which it refers, in the same order each time."""
+    every = sorted(entity_models(), key=lambda model: model.audited_as())
+    needs = {model: [each for each in every if each in used_by(model) - {model}] for model in every}
+    return [model for model in TopologicalSorter(needs).static_order() if model in models]
 
 
 def _value(instance: models.Model, field: "models.Field[Any, Any]") -> Any:
@@ -67,23 +68,37 @@ def with_references(rows: "models.QuerySet[E]") -> "models.QuerySet[E]":
     return rows.select_related(*references) if references else rows
 
 
-def with_children(rows: "models.QuerySet[E]") -> "models.QuerySet[E]":
-    """Return the objects with their child rows, in one more query for each child table."""
+def with_children(
+    rows: "models.QuerySet[E]", lists: Collection[str] | None = None
+) -> "models.QuerySet[E]":
+    """Return the objects with their child rows, in one more query for each child table; `lists`:
+    of these alone."""
     model = rows.model
+    names = model.children if lists is None else lists
     return rows.prefetch_related(
-        *(models.Prefetch(name, queryset=_child_rows(model, name)) for name in model.children)
+        *(models.Prefetch(name, queryset=_child_rows(model, name)) for name in names)
     )
 
 
-def entity_state(instance: Entity) -> dict[str, Any]:
-    """Return every editable column and child row, with references by name."""
+def child_state(row: models.Model, parent: str) -> dict[str, Any]:
+    """Return every column of a child row but its parent, with references by name."""
+    return {
+        field.name: _value(row, field)
+        for field in row._meta.concrete_fields
+        if field.name not in ("id", parent)
+    }
+
+
+def entity_state(instance: Entity, lists: Collection[str] | None = None) -> dict[str, Any]:
+    """Return every editable column and child row, with references by name; `lists`: of the child
+    tables these alone."""
     state = {
         field.name: _value(instance, field)
         for field in instance._meta.concrete_fields
         if field.name not in HIDDEN
     }
     fetched = getattr(instance, "_prefetched_objects_cache", {})
-    for name in instance.children:
+    for name in instance.children if lists is None else lists:
         related: Any = getattr(instance, name)
         parent = related.field.name
         rows = (
@@ -91,12 +106,5 @@ def entity_state(instance: Entity) -> dict[str, Any]:
             if name in fetched
             else _child_rows(type(instance), name).filter(**{parent: instance})
         )
-        state[name] = [
-            {
-                field.name: _value(row, field)
-                for field in row._meta.concrete_fields
-                if field.name not in ("id", parent)
-            }
-            for row in rows
-        ]
+        state[name] = [child_state(row, parent) for row in rows]
     return state

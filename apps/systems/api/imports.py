@@ -30,7 +30,7 @@ from apps.systems.api.entities import EntityViewSet
 from apps.systems.api.entities import SystemReference as SystemId
 from apps.systems.api.tables import columns_of, read_table, write_table
 from apps.systems.models import Entity, System
-from apps.systems.services import Given, Upserted, entities_upsert
+from apps.systems.services import Given, Upserted, entities_upsert, text_of
 
 E = TypeVar("E", bound=Entity)
 
@@ -261,7 +261,7 @@ class ImportedViewSet(EntityViewSet[E], Generic[E]):
             form.is_valid(raise_exception=True)
             reason = form.validated_data.get("reason", "")
             rows = [
-                Given(name=str(row.get("name", "")).strip(), members=row, path=f"rows[{index}]")
+                Given(name=text_of(row.get("name")), members=row, path=f"rows[{index}]")
                 for index, row in enumerate(form.validated_data["rows"])
             ]
         if len(rows) > MOST_ROWS:

@@ -22,10 +22,9 @@ from apps.systems.api.entities import EntityViewSet, Reference
 from apps.systems.api.imports import MOST_ROWS, RowReader
 from apps.systems.domain.labels import Selector
 from apps.systems.models import Entity, System
-from apps.systems.selectors import entity_models, in_order_of_use
-from apps.systems.services import Given, GivenKind, ModelChange, model_apply
+from apps.systems.selectors import entity_models, in_order_of_use, with_children, with_references
+from apps.systems.services import Given, GivenKind, ModelChange, model_apply, text_of
 
-MOST_SHOWN = 1000
 ACTIONS = choices("create", "update", "delete")
 LEFT_OUT = frozenset({"interests"})
 """Lists that a document does not show: interests may be millions, and have tables of their own."""
@@ -85,7 +84,8 @@ class SystemModelForm(Form[dict[str, Any]]):
         r"^[0-9a-f]{64}$",
         required=False,
         help_text="That of the dry run which was reviewed: any other change is refused "
-        "(`change_differs`). Needed for what deletes.",
+        "(`change_differs`). Needed for what deletes, and for what takes over, with `within`, "
+        "objects without the label.",
     )
     reason = serializers.CharField(
         required=False,
@@ -169,9 +169,8 @@ class SystemModelChangeSerializer(serializers.Serializer[Any]):
         child=KindCountsSerializer(), help_text="The same counts by kind, of the kinds given."
     )
     rows = ChangedObjectSerializer(
-        many=True, help_text=f"The first {MOST_SHOWN:,} created, changed or deleted, in that order."
+        many=True, help_text="All that is created, changed or deleted; what is deleted comes last."
     )
-    rows_left = serializers.IntegerField(help_text="How many more there are.")
 
 
 class SystemModelView(APIView):
@@ -260,7 +259,7 @@ class SystemModelView(APIView):
             model=_model(_views()[kind]),
             rows=[
                 Given(
-                    name=str(row.get("name", "")).strip(),
+                    name=text_of(row.get("name")),
                     members=row,
                     path=f"kinds.{kind}[{index}]",
                 )
@@ -269,6 +268,7 @@ class SystemModelView(APIView):
             reader=lambda system: RowReader(view, Directory(system)),
             check_delete=view.check_delete,
             prefetch=view.import_prefetch,
+            lists=_lists(_model(_views()[kind]), rows),
         )
 
 
@@ -277,9 +277,16 @@ def _model(view: type[EntityViewSet[Any]]) -> type[Entity]:
     return view.queryset.model
 
 
+def _lists(model: type[Entity], rows: Iterable[Mapping[str, Any]] = ()) -> list[str]:
+    """Return the child tables that a document has of a kind."""
+    given = {name for row in rows for name in row}
+    return [name for name in model.children if name not in LEFT_OUT or name in given]
+
+
 def _objects(view: type[EntityViewSet[Any]], system: System) -> Any:
-    assert view.queryset is not None
-    return view.queryset.all().filter(system=system).order_by("name")
+    model = _model(view)
+    rows = with_references(model._default_manager.filter(system=system))
+    return with_children(rows, _lists(model)).order_by("name")
 
 
 def _rows(view: type[EntityViewSet[Any]], objects: Iterable[Entity]) -> list[dict[str, Any]]:
@@ -335,7 +342,6 @@ def _answer(change: ModelChange, kinds: Iterable[str], *, dry_run: bool) -> dict
                 "before": each.before,
                 "after": each.after,
             }
-            for each in change.written[:MOST_SHOWN]
+            for each in change.written
         ],
-        "rows_left": max(0, len(change.written) - MOST_SHOWN),
     }

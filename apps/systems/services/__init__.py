@@ -9,7 +9,7 @@ from apps.systems.services.entities import (
     entity_update,
 )
 from apps.systems.services.many import Drafts, entities_create
-from apps.systems.services.pending import Given, rows_refused
+from apps.systems.services.pending import Given, rows_refused, text_of
 from apps.systems.services.rows import row_for, row_update
 from apps.systems.services.settings import retention_set, unmanaged_set
 from apps.systems.services.systems import system_create, system_delete, system_update
@@ -38,5 +38,6 @@ __all__ = [
     "system_create",
     "system_delete",
     "system_update",
+    "text_of",
     "unmanaged_set",
 ]

@@ -17,7 +17,13 @@ from apps.audit.models import AuditEntry
 from apps.common.errors import ApplicationError, Conflict, FieldError
 from apps.common.formatting import counted
 from apps.systems.models import Entity, System
-from apps.systems.selectors import OUTSIDE_MODEL, entity_state, with_children, with_references
+from apps.systems.selectors import (
+    OUTSIDE_MODEL,
+    child_state,
+    entity_state,
+    with_children,
+    with_references,
+)
 from apps.systems.services.edit import difference, entry_of
 from apps.systems.services.in_force import refuse_rename
 from apps.systems.services.save import Children, blame, child_rows, clean, integrity, refusal
@@ -55,6 +61,13 @@ class Given:
         """Return what is wrong with the row by this refusal of its object."""
         named = [self.error(one.field, one.message) for one in error.errors]
         return named or [self.error("", error.message)]
+
+
+def text_of(value: Any) -> str:
+    """Return the text that a field of text reads from a member; empty where it reads none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    return str(value).strip()
 
 
 class Reader(Protocol):
@@ -142,36 +155,44 @@ def rows_refused(errors: Sequence[FieldError], count: int) -> ApplicationError:
 
 
 def pending_of(
-    model: type[E], system: System, given: Given, stored: E | None, reader: Reader
+    model: type[E],
+    system: System,
+    given: Given,
+    stored: E | None,
+    reader: Reader,
+    lists: Collection[str] | None = None,
 ) -> Pending[E] | None:
-    """Return the object as the row wants it; None where the stored one is the same. Raises
-    ApplicationError."""
+    """Return the object as the row wants it; None where the stored one is the same. `lists`: the
+    child tables that rows may give; None: all. Raises ApplicationError."""
     values, children = reader.read(given, stored)
     if stored is None:
         draft = Pending(given=given, instance=model(system=system, **values), children=children)
     else:
         values = {name: v for name, v in values.items() if getattr(stored, name) != v}
-        before = entity_state(stored)
-        children = {
-            name: rows
-            for name, rows in children.items()
-            if not _same_rows(stored, name, before[name], rows)
-        }
-        if not values and not children:
+        before = entity_state(stored, lists)
+        draft = Pending(
+            given=given,
+            instance=stored,
+            children={
+                name: rows
+                for name, rows in children.items()
+                if not _same_rows(stored, name, before[name], rows)
+            },
+            before=before,
+            columns=values.keys(),
+        )
+        if not values and not draft.children:
             return None
         refuse_rename(stored, str(values.get("name", stored.name)))
         for name, value in values.items():
             setattr(stored, name, value)
         stored.version += 1
-        draft = Pending(
-            given=given, instance=stored, children=children, before=before, columns=values.keys()
-        )
     try:
         clean(draft.instance)
-        for name, rows in children.items():
+        for name, rows in draft.children.items():
             child_rows(draft.instance, name, rows)
     except ValidationError as error:
-        blame(draft.instance, children)
+        blame(draft.instance, draft.children)
         raise refusal(error) from error
     return draft
 
@@ -184,14 +205,15 @@ def _same_rows(
 ) -> bool:
     """Return whether a child list would stay as it is; its order says nothing."""
     keys = stored.children[name]
-
-    def plain(row: Mapping[str, Any]) -> dict[str, Any]:
-        return {part: str(v) if hasattr(v, "_meta") else v for part, v in row.items()}
+    related: Any = getattr(type(stored), name).rel
+    parent = related.field.name
+    # What a row leaves out has its default.
+    wanted = [child_state(related.related_model(**row), parent) for row in rows]
 
     def key(row: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(str(row.get(part)) for part in keys)
 
-    return sorted(before, key=key) == sorted(map(plain, rows), key=key)
+    return sorted(before, key=key) == sorted(wanted, key=key)
 
 
 def write(pending: Sequence[Pending[E]], errors: Errors) -> None:
@@ -210,31 +232,43 @@ def write(pending: Sequence[Pending[E]], errors: Errors) -> None:
             raise error
 
 
-def written(pending: Sequence[Pending[E]]) -> list[Written]:
-    """Return what was written as the database has it."""
+def written(pending: Sequence[Pending[E]], lists: Collection[str] | None = None) -> list[Written]:
+    """Return what was written as the database has it; `lists` as for `pending_of`."""
     if not pending:
         return []
     model = type(pending[0].instance)
     keys = [draft.instance.pk for draft in pending]
-    rows = with_children(with_references(model._default_manager.filter(pk__in=keys)))
+    rows = with_children(with_references(model._default_manager.filter(pk__in=keys)), lists)
     fresh = {row.pk: row for row in rows}
     done = []
     for draft in pending:
         row = fresh[draft.instance.pk]
-        before, after = difference(draft.before, entity_state(row))
+        before, after = difference(draft.before, entity_state(row, lists))
         action = "create" if draft.new else "update"
         done.append(Written(row=row, action=action, before=before, after=after))
     return done
+
+
+def free_names(model: type[Entity], keys: Collection[int]) -> None:
+    """Take the name and the external id from objects that are deleted later in the same edit, so
+    that others may have them."""
+    if keys:
+        rows = model._default_manager.filter(pk__in=keys)
+        rows.update(**_FREE)
+
+
+_FREE = {
+    "external_id": Value(None),
+    "name": Concat(Value("~"), Cast("public_id", TextField())),
+}
+"""Unique columns, and what no other object has there."""
 
 
 def _free_unique(pending: Sequence[Pending[E]]) -> None:
     """Take away the external ids and names that change: in one edit they may go from one object to
     another, and the database compares row by row."""
     model = type(pending[0].instance)
-    for column, free in (
-        ("external_id", Value(None)),
-        ("name", Concat(Value("~"), Cast("public_id", TextField()))),
-    ):
+    for column, free in _FREE.items():
         keys = [draft.instance.pk for draft in pending if column in draft.columns]
         if keys:
             model._default_manager.filter(pk__in=keys).update(**{column: free})

@@ -6,8 +6,9 @@ the hash, and what is carried out is exactly that or nothing (ADR 60).
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from django.core.serializers.json import DjangoJSONEncoder
@@ -17,6 +18,7 @@ from django.db.models import Q
 from apps.accounts.models import User
 from apps.audit.services import record_all
 from apps.common.errors import ApplicationError, Conflict, FieldError, PreconditionRequired
+from apps.common.formatting import counted
 from apps.systems.domain.labels import Selector
 from apps.systems.models import Entity, System
 from apps.systems.selectors import (
@@ -30,18 +32,24 @@ from apps.systems.selectors import (
 from apps.systems.services.edit import advance, announce, is_outside_model, lock, one_edit
 from apps.systems.services.in_force import refuse_delete
 from apps.systems.services.pending import (
+    MOST_ERRORS,
     Errors,
     Given,
     Pending,
     Reader,
     Written,
+    free_names,
     pending_of,
+    text_of,
     write,
     written,
 )
 from apps.systems.services.save import integrity
 
 E = TypeVar("E", bound=Entity)
+
+MOST_DELETED = 20_000
+"""Objects of one kind: whoever reviews a change has to be shown all of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +62,8 @@ class GivenKind(Generic[E]):
     check_delete: Callable[[E], None]
     """It raises Conflict for an object that must not be deleted now."""
     prefetch: Sequence[str] = ()
+    lists: Collection[str]
+    """The child tables that the document has; others stay unread as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +75,35 @@ class ModelChange:
     """Kind -> rows whose objects are already as they say."""
     model_version: int
 
+    system: System
+    taken_over: int
+    """Objects that have the label of `within` by this change."""
+
     @property
     def hash(self) -> str:
-        """Identify what differs: the same change of the same values has the same hash."""
+        """Identify what differs: the same change of the same system has the same hash, in whichever
+        order it was sent."""
         lines = [
-            [each.row.audited_as(), each.action, each.row.name, each.before, each.after]
+            [each.row.audited_as(), each.row.name, each.action, each.before, each.after]
             for each in self.written
         ]
-        text = json.dumps(lines, cls=DjangoJSONEncoder, sort_keys=True)
+        texts = sorted(_canonical([_sorted_lists(member) for member in line]) for line in lines)
+        text = "\n".join([str(self.system.public_id), *texts])
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, cls=DjangoJSONEncoder, sort_keys=True)
+
+
+def _sorted_lists(state: Any) -> Any:
+    """Return a state with its child rows in an order of their own."""
+    if not isinstance(state, dict):
+        return state
+    return {
+        name: sorted(value, key=_canonical) if isinstance(value, list) else value
+        for name, value in state.items()
+    }
 
 
 class _DryRun(Exception):
@@ -101,7 +131,8 @@ def model_apply(
     All of it is one edit: one transaction, one version of the model, an audit entry for each
     object. Raises ApplicationError that names up to a hundred rows; Conflict `change_differs` where
     `change_hash` is given and the change is another (one of nothing is never); and
-    PreconditionRequired where something would be deleted that nobody has seen.
+    PreconditionRequired where something that nobody has seen would be deleted, or get the label of
+    `within`.
     """
     try:
         with one_edit():
@@ -126,11 +157,14 @@ def _check_reviewed(change: ModelChange, change_hash: str) -> None:
             code="change_differs",
         )
     deleted = sum(each.action == "delete" for each in change.written)
-    if deleted and not change_hash:
+    if (deleted or change.taken_over) and not change_hash:
+        what = f"deletes {counted(deleted, 'object')}"
+        if change.taken_over:
+            what += f" and takes {counted(change.taken_over, 'object')} of others over"
         raise PreconditionRequired(
             "change_hash_required",
-            f"This deletes {deleted} of the objects. Send it with `dry_run=true`, read what "
-            "changes, and send it again with the `change_hash` of that answer.",
+            f"This {what}. Send it with `dry_run=true`, read what changes, and send it again with "
+            "the `change_hash` of that answer.",
         )
 
 
@@ -144,6 +178,7 @@ class _Work:
     errors: Errors = field(default_factory=Errors)
     unchanged: dict[str, int] = field(default_factory=dict)
     done: list[Written] = field(default_factory=list)
+    taken_over: int = 0
 
     def carry_out(
         self, kinds: Sequence[GivenKind[Any]], actor: User | None, reason: str
@@ -156,7 +191,7 @@ class _Work:
         by_model = {kind.model: kind for kind in kinds}
         order = [by_model[model] for model in in_order_of_use(by_model)]
         wrong: set[type[Entity]] = set()
-        rest: list[tuple[GivenKind[Any], list[Any]]] = []
+        rest: list[tuple[GivenKind[Any], list[Written]]] = []
         for kind in order:
             if used_by(kind.model) & wrong:
                 wrong.add(kind.model)
@@ -166,8 +201,8 @@ class _Work:
             if self.errors.count > before:
                 wrong.add(kind.model)
         self.errors.refuse()
-        for kind, objects in reversed(rest):
-            self._delete(kind, objects)
+        for kind, doomed in reversed(rest):
+            self._delete(kind, doomed)
         self.errors.refuse()
         if all(is_outside_model(each.before, each.after) for each in self.done):
             if self.done:
@@ -179,54 +214,79 @@ class _Work:
             written=self.done,
             unchanged=self.unchanged,
             model_version=self.system.model_version,
+            system=self.system,
+            taken_over=self.taken_over,
         )
 
-    def _write(self, kind: GivenKind[E]) -> list[E]:
-        """Write what is new or differs, and return the objects that no row is about, if they are to
-        be deleted."""
+    def _write(self, kind: GivenKind[E]) -> list[Written]:
+        """Write what is new or differs, and return what no row is about, if it is to be deleted, as
+        it was."""
         stored = self._stored(kind)
         reader = kind.reader(self.system)
         pending: list[Pending[E]] = []
         before = self.errors.count
         self._refuse_twins(kind.rows)
         for given, row in zip(kind.rows, stored, strict=True):
+            was_within = row is None or self._is_within(row)
             try:
-                draft = pending_of(kind.model, self.system, given, row, reader)
+                draft = pending_of(kind.model, self.system, given, row, reader, kind.lists)
             except ApplicationError as error:
                 self.errors.add(given.errors(error))
                 continue
             pending += [draft] if draft else []
             now = draft.instance if draft else row
-            if self.within and now is not None and not self.within.holds(now.labels):
+            if now is not None and not self._is_within(now):
                 message = f"Needs {self.within}: `within` says that the document has no others."
                 self.errors.add([given.error("labels", message)])
-        if self.errors.count == before:
-            write(pending, self.errors)
+            elif not was_within:
+                self.taken_over += 1
         if self.errors.count > before:
             return []
-        self.done += written(pending)
+        rest = self._rest(kind, [row.pk for row in stored if row]) if self.delete_rest else []
+        free_names(kind.model, [each.row.pk for each in rest])
+        write(pending, self.errors)
+        if self.errors.count == before:
+            self.done += written(pending, kind.lists)
         self.unchanged[kind.model.audited_as()] = len(kind.rows) - len(pending)
-        if not self.delete_rest:
-            return []
-        others = kind.model._default_manager.filter(system=self.system).exclude(
-            pk__in=[row.pk for row in stored if row] + [draft.instance.pk for draft in pending]
-        )
+        return rest
+
+    def _is_within(self, row: Entity) -> bool:
+        return self.within is None or self.within.holds(row.labels)
+
+    def _rest(self, kind: GivenKind[E], keys: Sequence[int]) -> list[Written]:
+        """Return the deletion of each object that no row is about."""
+        rows = kind.model._default_manager.filter(system=self.system).exclude(pk__in=keys)
         if self.within:
-            others = others.filter(**self.within.lookup("labels"))
-        return list(with_children(with_references(others)).order_by("name"))
+            rows = rows.filter(**self.within.lookup("labels"))
+        count = rows.count()
+        if count > MOST_DELETED:
+            name = kind.model.audited_as()
+            message = (
+                f"{count:,} objects ({name}) would be deleted; {MOST_DELETED:,} at most at once."
+            )
+            self.errors.add([FieldError(field="delete", message=message)])
+            return []
+        rest = []
+        for row in with_children(with_references(rows), kind.lists).order_by("name"):
+            row.system = self.system
+            state = entity_state(row, kind.lists)
+            rest.append(Written(row=row, action="delete", before=state, after=None))
+        return rest
 
     def _stored(self, kind: GivenKind[E]) -> list[E | None]:
         """Return the stored object of each row: first by external ids, then by the names of what is
         left."""
         names = [given.name for given in kind.rows]
-        ids = [_external_id(given) for given in kind.rows]
+        ids = [text_of(given.members.get("external_id")) for given in kind.rows]
         rows = kind.model._default_manager.filter(system=self.system).filter(
             Q(name__in=[name for name in names if name])
             | Q(external_id__in=[one for one in ids if one])
         )
         by_id: dict[str | None, E] = {}
         by_name: dict[str, E] = {}
-        for row in with_children(with_references(rows)).prefetch_related(*kind.prefetch):
+        for row in with_children(with_references(rows), kind.lists).prefetch_related(
+            *kind.prefetch
+        ):
             row.system = self.system
             by_name[row.name] = row
             if row.external_id is not None:
@@ -246,63 +306,81 @@ class _Work:
         for given in rows:
             for seen, member, value in (
                 (names, "name", given.name),
-                (ids, "external_id", _external_id(given)),
+                (ids, "external_id", text_of(given.members.get("external_id"))),
             ):
                 first = seen.setdefault(value, given) if value else given
                 if first is not given:
                     message = f'{first.place} has "{value}", too; give each object once.'
                     self.errors.add([given.error(member, message)])
 
-    def _delete(self, kind: GivenKind[E], objects: Sequence[E]) -> None:
+    def _delete(self, kind: GivenKind[E], rest: Sequence[Written]) -> None:
         """Delete objects that nothing uses any more, and add to the errors those that are used."""
         model = kind.model
         before = self.errors.count
+        objects: list[Any] = [each.row for each in rest]
         for row in objects:
-            row.system = self.system
             try:
                 refuse_delete(row)
                 kind.check_delete(row)
             except Conflict as error:
                 self.errors.add([_not_deleted(row, error.message)])
-        # Deleting a topic takes its publishers along, which the document would not have said.
-        for other, name in _taken_along(model):
-            users = other._default_manager.filter(**{f"{name}__in": [row.pk for row in objects]})
-            for user in users.select_related(name).order_by(f"{name}__name", "name")[:100]:
-                row = getattr(user, name)
-                message = (
-                    f"{other._meta.verbose_name} {user} belongs to it, and would stay. Give its "
-                    "kind, too, or keep it."
-                )
-                self.errors.add([_not_deleted(row, message)])
+        for users, column, why in _taken_along(model):
+            rows = users._default_manager.filter(**{f"{column}__in": [row.pk for row in objects]})
+            by_key = {row.pk: row for row in objects}
+            for user in rows.order_by("pk")[:MOST_ERRORS]:
+                row = by_key[getattr(user, f"{column}_id")]
+                self.errors.add([_not_deleted(row, why(user))])
         if self.errors.count > before:
             return
-        states = [(row, entity_state(row)) for row in objects]
         try:
             with integrity(str(model._meta.verbose_name), "rows"):
                 model._default_manager.filter(pk__in=[row.pk for row in objects]).delete()
         except models.ProtectedError as error:
             self.errors.add(_still_used(error, objects))
             return
-        self.done += [
-            Written(row=row, action="delete", before=state, after=None) for row, state in states
-        ]
+        self.done += rest
 
 
-def _external_id(given: Given) -> str:
-    value = given.members.get("external_id")
-    return value if isinstance(value, str) else ""
+Users = tuple[type[models.Model], str, Callable[[Any], str]]
 
 
-def _taken_along(model: type[Entity]) -> list[tuple[type[Entity], str]]:
-    """Return the kinds whose objects are deleted with one of this kind, and by which column."""
+def _taken_along(model: type[Entity]) -> Iterator[Users]:
+    """Return what the database deletes with an object of this kind: tables, the column by which,
+    and what to say of a row.
+
+    Deleting a topic takes its publishers along, and what subscribers want of it, which no document
+    has said.
+    """
+    for other in entity_models():
+        for column in _cascading(other, model):
+            yield other, column, _would_stay
+        for name in other.children:
+            related: Any = getattr(other, name).rel
+            parent = related.field.name
+            for column in _cascading(related.related_model, model):
+                if column != parent:
+                    yield related.related_model, column, partial(_would_lose, parent)
+
+
+def _cascading(table: Any, model: type[Entity]) -> list[str]:
     return [
-        (other, column.name)
-        for other in entity_models()
-        for column in other._meta.concrete_fields
+        column.name
+        for column in table._meta.concrete_fields
         if isinstance(column, models.ForeignKey)
         and column.related_model is model
         and column.remote_field.on_delete is models.CASCADE
     ]
+
+
+def _would_stay(user: Entity) -> str:
+    name = f"{user._meta.verbose_name} {user}"
+    return f"{name} belongs to it, and would stay. Give its kind, too, or keep it."
+
+
+def _would_lose(parent: str, row: models.Model) -> str:
+    user = getattr(row, parent)
+    name = f"{user._meta.verbose_name} {user}"
+    return f"{name} has it in its {row._meta.verbose_name_plural}. Change that, too, or keep it."
 
 
 def _not_deleted(row: Entity, why: str) -> FieldError:

@@ -153,6 +153,60 @@ def test_nothing_is_deleted_along_that_the_document_does_not_name(api: Any, worl
     }
 
 
+def test_a_topic_that_subscribers_want_stays_unless_they_go_or_no_longer_want_it(
+    api: Any, world: World
+) -> None:
+    made = {
+        "topic": [{"name": "t2", "rate_max_per_s": 5.0}],
+        "subscriber": [{"name": "s1", "interests": [{"topic": "t2"}]}],
+    }
+    done(put(api, world.system, made))
+    before = state(world.system)
+    topics = {"topic": [{"name": "world-topic"}]}
+    errors = refused(put(api, world.system, topics, delete="rest", dry_run=True), 400, "invalid")
+    assert errors == [
+        (
+            "delete",
+            "topic t2: subscriber s1 has it in its interests. Change that, too, or keep it.",
+        )
+    ]
+    assert state(world.system) == before
+    without = {**topics, "subscriber": [{"name": "s1", "interests": []}]}
+    assert counts(reviewed(api, world.system, without, delete="rest")) == (0, 1, 1, 1)
+    done(put(api, world.system, made))
+    both = {**topics, "subscriber": []}
+    assert counts(reviewed(api, world.system, both, delete="rest")) == (0, 0, 2, 1)
+
+
+def test_the_hash_is_of_the_change_and_its_system_in_whichever_order(
+    api: Any, world: World
+) -> None:
+    def sha(kinds: Any, system: System | None = None, **body: Any) -> str:
+        answer = put(api, system or world.system, kinds, dry_run=True, **body)
+        hashed: str = done(answer)["change_hash"]
+        return hashed
+
+    keys = {"correlation_key": [{"name": "k1"}, {"name": "k2"}]}
+    groups = {"group": [{"name": "g", "number": 5}]}
+    turned = {"group": groups["group"], "correlation_key": keys["correlation_key"][::-1]}
+    assert sha({**keys, **groups}) == sha(turned)
+    costs = [{"broker": f"world-b{n}", "resource": "cpu", "cost": 1.0 * n} for n in (1, 2)]
+    one, other = (
+        {"topic": [{"name": "world-topic", "node_costs": rows}]} for rows in (costs, costs[::-1])
+    )
+    assert sha(one) == sha(other)
+    assert sha(keys) != sha(groups)
+    assert sha(keys) != sha(keys, make_world("twin").system)
+    assert sha({"correlation_key": [{"name": "k1", "description": "a"}]}) != sha(
+        {"correlation_key": [{"name": "k1", "description": "b"}]}
+    )
+
+
+def test_a_list_with_defaults_left_out_stays(api: Any, world: World) -> None:
+    rows = {"topic": [{"name": "world-topic", "link_costs": [{"link": "world-link"}]}]}
+    assert counts(put(api, world.system, rows)) == (0, 0, 0, 1)
+
+
 def test_what_deletes_needs_the_hash_of_its_dry_run(api: Any, world: World) -> None:
     before = state(world.system)
     kinds = {"correlation_key": [], "group": [{"name": "world-group", "number": 7}]}
@@ -254,10 +308,31 @@ def test_names_and_ids_may_go_from_one_object_to_another(api: Any, world: World)
     ]
     assert counts(put(api, world.system, {"broker": rows})) == (1, 1, 0, 0)
     assert Broker.objects.get(name="world-b2").pk != world.broker.pk
-    # An id goes to the object of another name.
-    rows = [{"name": "moved", "external_id": None}, {"name": "world-b1", "external_id": "1"}]
-    answer = put(api, world.system, {"broker": rows})
-    assert refused(answer, 400, "invalid") != []
+    # What goes leaves its name and its id to another.
+    keys = [{"name": "k1", "external_id": "1"}, {"name": "k2", "external_id": "2"}]
+    done(put(api, world.system, {"correlation_key": keys}))
+    left = {"correlation_key": [{"name": "k2", "external_id": "1"}]}
+    assert counts(reviewed(api, world.system, left, delete="rest")) == (0, 1, 2, 0)
+    assert read(api, world.system, "correlation_key")["kinds"]["correlation_key"] == [
+        {"name": "k2", "external_id": "1", "labels": {}, "description": ""}
+    ]
+
+
+def test_ids_are_compared_as_they_are_stored(api: Any, world: World) -> None:
+    keys = [{"name": "a", "external_id": 1}, {"name": "b", "external_id": 2}]
+    done(put(api, world.system, {"correlation_key": keys}))
+    swapped = [{"name": "b", "external_id": " 1 "}, {"name": "a", "external_id": 2}]
+    assert counts(put(api, world.system, {"correlation_key": swapped})) == (0, 2, 0, 0)
+    names = world.system.correlationkey_set.order_by("id").values_list("name", "external_id")
+    assert [*names] == [("world-key", None), ("b", "1"), ("a", "2")]
+    twins = [{"name": "c", "external_id": 7}, {"name": "d", "external_id": "7"}]
+    assert refused(put(api, world.system, {"correlation_key": twins}), 400, "invalid")[0][0] == (
+        "kinds.correlation_key[1].external_id"
+    )
+    nameless = {"correlation_key": [{"name": None}]}
+    assert refused(put(api, world.system, nameless), 400, "invalid") == [
+        ("kinds.correlation_key[0].name", "This field may not be null.")
+    ]
 
 
 def test_twins_in_a_document_are_refused_by_row(api: Any, world: World) -> None:
@@ -297,6 +372,26 @@ def test_within_a_label_others_are_neither_deleted_nor_brought_in(api: Any, worl
         )
     ]
     assert refused(put(api, world.system, left, within="-x"), 400, "invalid")[0][0] == "within"
+
+
+def test_what_is_of_others_is_taken_over_only_by_who_has_seen_it(api: Any, world: World) -> None:
+    mine = {"correlation_key": [{"name": "world-key", "labels": {"managed-by": "git"}}]}
+    answer = put(api, world.system, mine, within="managed-by=git")
+    refused(answer, 428, "change_hash_required")
+    assert "takes 1 object of others over" in answer.json()["detail"]
+    assert counts(reviewed(api, world.system, mine, within="managed-by=git")) == (0, 1, 0, 0)
+    assert counts(put(api, world.system, mine, within="managed-by=git")) == (0, 0, 0, 1)
+
+
+def test_interests_are_not_read_where_the_document_has_none(api: Any, world: World) -> None:
+    done(put(api, world.system, {"subscriber": [{"name": "s1", "broker": "world-b1"}]}))
+    for send in (
+        lambda: read(api, world.system, "subscriber"),
+        lambda: done(put(api, world.system, {"subscriber": [{"name": "s1"}]})),
+    ):
+        with CaptureQueriesContext(connection) as queries:
+            send()
+        assert not [one for one in queries if "catalog_interest" in one["sql"]]
 
 
 # --- what is wrong
