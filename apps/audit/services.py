@@ -9,9 +9,12 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, transaction
 
 from apps.audit.models import AuditEntry
+from apps.common.events import publish
 from apps.common.locks import lock_until_commit
 
 NUMBERED_AT_ONCE = 1_000
+NUMBERED = "numbered"
+"""News for streams of events: there are new numbers."""
 _NUMBER = """
 WITH visible AS (
     DELETE FROM audit_newentry WHERE entry_id IN (
@@ -103,5 +106,7 @@ def events_number(*, wait: bool = False) -> int:
                 return total
             cursor.execute(_NUMBER, [NUMBERED_AT_ONCE])
             count = cursor.rowcount
+            if count:
+                publish(NUMBERED)
         total += count
     return total

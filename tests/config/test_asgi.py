@@ -63,9 +63,12 @@ def test_no_number_of_requests_takes_more_connections_than_threads(application: 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_stream_keeps_no_connection_and_no_thread_of_the_others(application: Any) -> None:
+@pytest.mark.parametrize("address", ["/api/v1/events", "/api/v1/event-stream"])
+def test_a_stream_keeps_no_connection_and_no_thread_of_the_others(
+    application: Any, address: str
+) -> None:
     before = sessions_of_postgres()
-    (answer,) = asyncio.run(ask(application, "/api/v1/events", 1, at_once=False))
+    (answer,) = asyncio.run(ask(application, address, 1, at_once=False))
     assert answer.status_code == 401
     assert sessions_of_postgres() - before == set()
 

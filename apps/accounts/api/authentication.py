@@ -1,13 +1,18 @@
 """Identify the caller by a browser session, or by `Authorization: Bearer weir_…`."""
 
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.http import HttpRequest
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import ApiToken, User
 from apps.accounts.services import token_digest
 
@@ -45,6 +50,20 @@ class TokenAuthentication(authentication.BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
+
+
+def permissions_of_session(session_key: str | None) -> frozenset[Permission] | None:
+    """Return what the person of a session may do now; None where it lets nobody in any more."""
+    request = HttpRequest()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    person = get_user(request)
+    return person.permissions if isinstance(person, User) else None
+
+
+def permissions_of_token(token: ApiToken) -> frozenset[Permission] | None:
+    """Return what a token may do now; None where it may not be used any more."""
+    row = ApiToken.objects.select_related("owner").filter(pk=token.pk).first()
+    return row.permissions if row is not None and row.usable else None
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

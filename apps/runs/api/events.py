@@ -4,14 +4,13 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
-from importlib import import_module
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.conf import settings
-from django.contrib.auth import get_user
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 
+from apps.accounts.api.authentication import permissions_of_session
+from apps.audit.services import NUMBERED
 from apps.common.connections import connections_release
 from apps.common.events import hub
 from apps.runs.selectors import active_run_news
@@ -21,6 +20,8 @@ LIFE_S = 600.0
 HEARTBEAT_S = 10.0
 ABOUT_SESSIONS = '"kind": "session"'
 """Events for the streams themselves: somebody signed out or may no longer sign in."""
+NUMBERS = f'"kind": "{NUMBERED}"'
+"""Events for the streams of other systems; pages are told of the changes themselves."""
 
 
 def _event(data: str) -> bytes:
@@ -36,11 +37,9 @@ def _running_now() -> list[dict[str, Any]]:
 
 
 def _signed_in(session_key: str | None) -> bool:
-    """Return whether the session still lets its person in, read from the database."""
-    request = HttpRequest()
-    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    """Return whether the session still lets its person in."""
     try:
-        return bool(get_user(request).is_authenticated)
+        return permissions_of_session(session_key) is not None
     finally:
         connections_release()
 
@@ -64,7 +63,7 @@ async def _stream(session_key: str | None) -> AsyncIterator[bytes]:
                 looked_at = time.monotonic()
                 if not await sync_to_async(_signed_in)(session_key):
                     return
-            if not about_sessions:
+            if not about_sessions and NUMBERS not in news:
                 yield _event(news)
     finally:
         hub.leave(queue)

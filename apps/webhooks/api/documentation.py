@@ -5,6 +5,7 @@ from weir.lifecycle.deliveries import DELIVERIES
 
 TAGS = {
     "deliveries": "What was sent to webhooks, with the answers.",
+    "event-stream": "What happens, as it happens, for programs that follow.",
     "event-types": "Kinds of events that webhooks may want.",
     "webhooks": "Addresses of other systems that hear of what happens.",
 }

@@ -1,8 +1,9 @@
-"""Addresses of webhooks, of deliveries, and of the kinds of events."""
+"""Addresses of webhooks, of deliveries, of the kinds of events, and of their stream."""
 
 from django.urls import path
 from rest_framework.routers import BaseRouter
 
+from apps.webhooks.api.stream import EventStreamView
 from apps.webhooks.api.views import DeliveryViewSet, EventTypesView, WebhookViewSet
 
 
@@ -11,4 +12,7 @@ def register(router: BaseRouter) -> None:
     router.register("deliveries", DeliveryViewSet)
 
 
-paths = [path("event-types", EventTypesView.as_view())]
+paths = [
+    path("event-types", EventTypesView.as_view()),
+    path("event-stream", EventStreamView.as_view()),
+]

@@ -1393,6 +1393,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/event-stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow what happens as server-sent events, each with its number as id
+         * @description Follow what happens as server-sent events, each with its number as id.
+         *
+         *     Whoever connects again with the last id misses nothing and gets nothing twice. Events come
+         *     within seconds, in the order of their numbers, which for each object is the order of what
+         *     happened. A message with an id alone says that up to it there was nothing to tell. The
+         *     stream ends after ten minutes, or 10 s after what its token may do has changed; connect
+         *     again. Sign-ins are sent to administrators alone.
+         *
+         *     Role: any.
+         */
+        get: operations["event_stream"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/event-types": {
         parameters: {
             query?: never;
@@ -14780,10 +14808,8 @@ export interface components {
             kinds: {
                 [key: string]: components["schemas"]["KindCounts"];
             };
-            /** @description The first 1,000 created, changed or deleted, in that order. */
+            /** @description All that is created, changed or deleted; what is deleted comes last. */
             rows: components["schemas"]["ChangedObject"][];
-            /** @description How many more there are. */
-            rows_left: number;
         };
         /** @description What a model is to be. */
         SystemModelFormRequest: {
@@ -14800,7 +14826,7 @@ export interface components {
             delete: components["schemas"]["DeleteEnum"];
             /** @description `managed-by=git`, or `managed-by` for any value: every row has this label, and only objects that have it are deleted. */
             within?: string;
-            /** @description That of the dry run which was reviewed: any other change is refused (`change_differs`). Needed for what deletes. */
+            /** @description That of the dry run which was reviewed: any other change is refused (`change_differs`). Needed for what deletes, and for what takes over, with `within`, objects without the label. */
             change_hash?: string;
             /**
              * @description Why; kept in the history of every object.
@@ -20305,6 +20331,49 @@ export interface operations {
             406: components["responses"]["Problem406"];
             409: components["responses"]["Problem409"];
             422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    event_stream: {
+        parameters: {
+            query?: {
+                /** @description The number of the last event that is known; 0: none. Without it and without `Last-Event-ID` the stream begins with what happens next. */
+                after?: number;
+                /** @description Only events of this system; may be given several times. */
+                system?: string[];
+                /** @description Types as /event-types lists them, `weir.plan.*` for a kind, or `*` (the default) for all but accounts, tokens and sign-ins; may be given several times. */
+                type?: string[];
+            };
+            header?: {
+                /** @description As `after`, which it goes before; what the library of a browser or program sends when it connects again. */
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Messages `id: <number>`, `data: <CloudEvent>`; the event is that of a webhook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {

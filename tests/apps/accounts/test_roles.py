@@ -31,6 +31,7 @@ READ_ONLY = {
     "calibration-state",
     "computations",
     "connection-products",
+    "event-stream",
     "event-types",
     "exchanges",
     "flow-status",
