@@ -46,7 +46,7 @@ def enact(fleet: Fleet) -> tuple[float, float, float, int]:
     values, until the execution had ended; and how many actions it had."""
     fleet.shake()
     plan = fleet.plan(fleet.optimize())
-    plan = fleet.do(fleet.author, f"plans/{plan['id']}/submit")
+    plan = fleet.command(fleet.author, plan, "submit")
     began = time.monotonic()
     plan = fleet.approve(plan)
     execution = fleet.execute(plan)

@@ -142,11 +142,11 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "`page_size` is at most 500; `search` matches words, `ordering` takes a field, with `-` "
         "for descending. Answers with a schema of their own, such as `overview` and `telemetry`, "
         "are not paged.\n\n"
-        "**Writes.** Objects of the model, policies, schedules, triggers, fits and studies answer "
-        'with an `ETag`, which is their `version` in quotes, such as `"3"`; send it as `If-Match` '
-        "with the change (428 without, 412 when somebody was faster). A plan is approved by its "
-        "`content_hash` instead. A creating POST that takes `Idempotency-Key` may be repeated with "
-        "the same key: it answers as before.\n\n"
+        "**Writes.** Objects of the model, policies, schedules, triggers, fits, studies and plans "
+        'answer with an `ETag`, which is their `version` in quotes, such as `"3"`; send it as '
+        "`If-Match` with the change, or with the command on a plan (428 without, 412 when somebody "
+        "was faster). A plan is approved by its `content_hash`, too. A creating POST that takes "
+        "`Idempotency-Key` may be repeated with the same key: it answers as before.\n\n"
         "**Long operations** answer 202 with the `Location` of what shows their progress. "
         "Read it until its `state`, or that of its `run`, is one that nothing follows: of runs "
         "`succeeded`, `infeasible`, `failed`, `cancelled`; of executions `succeeded`, `stopped`, "

@@ -29,6 +29,12 @@ class Api:
     def post(self, path: str, body: Any = None) -> httpx.Response:
         return self.client.post(path, json=body)
 
+    def command(self, plan: str, command: str, body: Any = None) -> httpx.Response:
+        """Command the plan at this address, as it is now."""
+        version = self.get(plan)["version"]
+        headers = {"If-Match": f'"{version}"'}
+        return self.client.post(f"{plan}/{command}", json=body, headers=headers)
+
     def system(self, name: str) -> Any:
         return self.get("/api/v1/systems", name=name)["results"][0]
 

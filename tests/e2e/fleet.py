@@ -265,7 +265,7 @@ class Fleet:
             assert self.gates()[TOPIC] >= 0.9 * WIDE_PER_S
             self.wait_passed()
             yield
-            self.carry_out(self.do(self.author, f"plans/{plan['id']}/roll-back", {}, expect=201))
+            self.carry_out(self.command(self.author, plan, "roll-back", {}, expect=201))
 
     @contextmanager
     def splittable(self, *, token_rate_per_s: float, token_bucket: float) -> Iterator[None]:
@@ -289,7 +289,7 @@ class Fleet:
 
     def carry_out(self, plan: Any) -> Any:
         """Send for review, approve and execute; returns the execution."""
-        self.do(self.author, f"plans/{plan['id']}/submit")
+        self.command(self.author, plan, "submit")
         execution = self.execute(self.approve(plan))
         self.wait_execution(execution, "succeeded")
         return execution
@@ -321,14 +321,22 @@ class Fleet:
         assert answer.status_code == expect, answer.text
         return answer.json()
 
+    def command(
+        self, who: Api, plan: Any, command: str, body: Any = None, expect: int = 200
+    ) -> Any:
+        """Command a plan as it is now."""
+        answer = who.command(f"/api/v1/plans/{plan['id']}", command, body)
+        assert answer.status_code == expect, answer.text
+        return answer.json()
+
     def approve(self, plan: Any, who: Api | None = None) -> Any:
         body = {"comment": "Read it.", "content_hash": plan["content_hash"]}
-        return self.do(who or self.approver, f"plans/{plan['id']}/approve", body)
+        return self.command(who or self.approver, plan, "approve", body)
 
     def approved_plan(self) -> Any:
         """Optimized, planned, sent for review and approved."""
         plan = self.plan(self.optimize())
-        self.do(self.author, f"plans/{plan['id']}/submit")
+        self.command(self.author, plan, "submit")
         plan = self.approve(plan)
         assert plan["state"] == "approved"
         return plan
@@ -336,11 +344,11 @@ class Fleet:
     def bring_model_into_force(self) -> None:
         """Topics and classes as the model has them: planned, approved and executed."""
         plan = self.do(self.author, "plans", {"system": self.system}, expect=201)
-        self.do(self.author, f"plans/{plan['id']}/submit")
+        self.command(self.author, plan, "submit")
         self.wait_execution(self.execute(self.approve(plan)), "succeeded")
 
     def execute(self, plan: Any) -> Any:
-        return self.do(self.operator, f"plans/{plan['id']}/execute", expect=202)
+        return self.command(self.operator, plan, "execute", expect=202)
 
     def execution_of(self, plan: Any) -> Any:
         """The execution that somebody has just asked for in a browser."""
@@ -398,7 +406,8 @@ class Fleet:
                 self.wait_execution(row, "rolled_back", "succeeded", "failed", "stopped")
         for state in UNSETTLED:
             for row in self.rows("plans", state=state):
-                self.author.post(f"/api/v1/plans/{row['id']}/discard", {"reason": "test ended"})
+                why = {"reason": "test ended"}
+                self.author.command(f"/api/v1/plans/{row['id']}", "discard", why)
         self.policy(
             approval_rules=[{"kind": "*", "min_brokers": 0, "min_share": 0, "approvals": 1}],
             pace_s=0,

@@ -195,7 +195,7 @@ def test_parts_follow_traffic_and_come_back_when_stopped(
     expect(panel.get_by_text("Brokers enforce the parts in force.")).to_be_visible()
 
     # The plan's inverse ends the order with the parts.
-    undo = split.do(split.author, f"plans/{plan['id']}/roll-back", {}, expect=201)
+    undo = split.command(split.author, plan, "roll-back", {}, expect=201)
     split.carry_out(undo)
     assert split.parts() == {}
     assert split.everybody.get(address)["state"] == "off"

@@ -69,7 +69,7 @@ def test_a_plan_waits_for_its_change_while_servicenow_is_away_and_a_worker_is_ki
     instance.is_maintained = True
     fleet.shake()
     plan = fleet.some_plan()
-    fleet.do(fleet.author, f"plans/{plan['id']}/submit")
+    fleet.command(fleet.author, plan, "submit")
     operator.goto(f"/plans/{plan['id']}")
     change = operator.get_by_role("region", name="Change", exact=True)
     expect(change.get_by_text("Being opened")).to_be_visible()
@@ -86,7 +86,7 @@ def test_a_plan_waits_for_its_change_while_servicenow_is_away_and_a_worker_is_ki
 
     # Approved in Weir it still waits.
     fleet.approve(plan)
-    refused = fleet.operator.post(f"/api/v1/plans/{plan['id']}/execute")
+    refused = fleet.operator.command(f"/api/v1/plans/{plan['id']}", "execute")
     assert (refused.status_code, refused.json()["code"]) == (409, "change_not_approved")
     expect(change.get_by_text(re.compile(f"{number} is not approved yet"))).to_be_visible()
 

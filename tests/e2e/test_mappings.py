@@ -208,7 +208,7 @@ def test_a_chosen_map_becomes_a_plan_that_moves_flows_step_by_step_and_back(
     expect(author.get_by_role("region", name="In force now")).to_contain_text(thousands(after))
 
     # Taken back by a plan of its own: the map is what it was.
-    back = people.do(people.author, f"plans/{plan['id']}/roll-back", expect=201)
+    back = people.command(people.author, plan, "roll-back", expect=201)
     people.carry_out(back)
     assert places(rest, quarry) == before
     assert rest.get("/api/v1/map-in-force", system=quarry)["costs"]["cost"] == now

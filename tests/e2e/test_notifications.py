@@ -53,7 +53,7 @@ def test_an_approver_and_an_operator_come_from_messages_and_decide(
         assert answer.status_code == 200, answer.text
     fleet.shake()
     plan = fleet.plan(fleet.optimize(), fleet.author)
-    fleet.do(fleet.author, f"plans/{plan['id']}/submit")
+    fleet.command(fleet.author, plan, "submit")
 
     waits = f"{plan['name']} waits for review"
     content = wait_mail(mail, "approver@example.org", waits)
@@ -130,7 +130,7 @@ def test_an_approver_comes_from_a_chat_to_the_plan(
 
     fleet.shake()
     plan = fleet.plan(fleet.optimize(), fleet.author)
-    fleet.do(fleet.author, f"plans/{plan['id']}/submit")
+    fleet.command(fleet.author, plan, "submit")
     _, circumstances, *_ = wait_chat(chat, f"{plan['name']} waits for review")
     link = re.fullmatch(r"<(\S+)\|Open>", circumstances["elements"][0]["text"])
     assert link is not None, circumstances

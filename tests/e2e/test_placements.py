@@ -107,7 +107,7 @@ def test_a_topic_is_split_over_brokers_and_put_back(
     assert again.status_code == 409, again.text
     assert again.json()["code"] == "not_measured"
     for done in (plan, counting):
-        undo = split.do(split.author, f"plans/{done['id']}/roll-back", {}, expect=201)
+        undo = split.command(split.author, done, "roll-back", {}, expect=201)
         split.carry_out(undo)
     assert split.parts() == {}
     split.wait_publishers({source: list(chain.from_iterable(lists.values()))})

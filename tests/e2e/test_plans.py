@@ -112,8 +112,8 @@ def test_rolling_back_an_executed_plan_brings_everything_back(fleet: Fleet) -> N
         flow: after["rate_per_s"] for flow, after in promised.items()
     }
 
-    back = fleet.do(fleet.author, f"plans/{plan['id']}/roll-back", expect=201)
-    fleet.do(fleet.author, f"plans/{back['id']}/submit")
+    back = fleet.command(fleet.author, plan, "roll-back", expect=201)
+    fleet.command(fleet.author, back, "submit")
     fleet.approve(back)
     fleet.wait_execution(fleet.execute(back), "succeeded")
 
@@ -134,7 +134,7 @@ def test_edited_model_makes_an_approved_plan_stale(
     # Something else each time: an edit that changes nothing makes nothing stale.
     fleet.change("topics", "tides", description=f"Edited after P-{plan['number']} was approved.")
 
-    refused = fleet.operator.post(f"/api/v1/plans/{plan['id']}/execute")
+    refused = fleet.operator.command(f"/api/v1/plans/{plan['id']}", "execute")
     assert refused.status_code == 409
     assert refused.json()["code"] == "plan_is_stale"
     operator.goto(f"/plans/{plan['id']}")
@@ -152,9 +152,9 @@ def test_author_cannot_approve_and_two_must_where_the_policy_says_two(
     fleet.shake()
     # Somebody who may approve, but not what is their own.
     plan = fleet.plan(fleet.optimize(), fleet.everybody)
-    fleet.do(fleet.everybody, f"plans/{plan['id']}/submit")
+    fleet.command(fleet.everybody, plan, "submit")
     body = {"content_hash": plan["content_hash"]}
-    own = fleet.everybody.post(f"/api/v1/plans/{plan['id']}/approve", body)
+    own = fleet.everybody.command(f"/api/v1/plans/{plan['id']}", "approve", body)
     assert own.status_code == 403
     assert own.json()["code"] == "author_cannot_approve"
 
@@ -163,8 +163,8 @@ def test_author_cannot_approve_and_two_must_where_the_policy_says_two(
     expect(page.get_by_text("0 of 2 given").first).to_be_visible()
     page.get_by_role("button", name=re.compile("^Approve hash")).click()
     expect(page.get_by_text("1 of 2 given").first).to_be_visible()
-    again = fleet.approver.post(f"/api/v1/plans/{plan['id']}/approve", body)
+    again = fleet.approver.command(f"/api/v1/plans/{plan['id']}", "approve", body)
     assert again.status_code == 409
-    early = fleet.operator.post(f"/api/v1/plans/{plan['id']}/execute")
+    early = fleet.operator.command(f"/api/v1/plans/{plan['id']}", "execute")
     assert early.status_code == 409
     assert early.json()["code"] == "not_approved"

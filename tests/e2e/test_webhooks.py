@@ -75,7 +75,7 @@ def test_a_secret_is_rotated_without_a_message_that_is_refused(
     assert second != first
     fleet.shake()
     plan = fleet.some_plan()
-    fleet.do(fleet.author, f"plans/{plan['id']}/submit")
+    fleet.command(fleet.author, plan, "submit")
     sent = wait(receiver, lambda one: one.event.get_subject() == f"plan/{plan['id']}")
     assert sent.verifies(first)
     assert sent.verifies(second)

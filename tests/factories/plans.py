@@ -8,6 +8,7 @@ from apps.executions.models import Execution
 from apps.executions.services import executions_tick
 from apps.executions.services.reports import agent_heard, session_open
 from apps.plans.models import Plan
+from apps.plans.selectors.versions import plan_version
 from apps.plans.services import plan_approve, plan_create, plan_execute, plan_submit, plans_settle
 from apps.policies.services import policy_for, policy_update
 from apps.systems.models import System
@@ -17,6 +18,12 @@ from apps.telemetry.services import Introduction, agent_enrol
 from tests.factories.fleet import Harbour, population, rate, seen_at
 from weir.model.plan import Action, Bound, Promise, Source, Step
 from weir.model.plan import Plan as Document
+
+
+def seen(plan: Plan | str) -> dict[str, str]:
+    """The header by which a command names the plan as it is now; a text is its id."""
+    row = Plan.objects.get(public_id=plan) if isinstance(plan, str) else plan
+    return {"If-Match": f'"{plan_version(row)}"'}
 
 
 def make_document(

@@ -64,6 +64,10 @@ class PlanSerializer(serializers.Serializer[Any]):
     kind = serializers.CharField(source="plan.kind")
     system = serializers.UUIDField(source="plan.system.public_id")
     system_name = serializers.CharField(source="plan.system.name")
+    version = serializers.IntegerField(
+        help_text="Grows with all that is done to the plan and all that is decided about it; "
+        "commands name it as If-Match."
+    )
     state = serializers.ChoiceField(choices=PLAN_STATES)
     author = serializers.CharField(allow_null=True)
     author_id = serializers.UUIDField(allow_null=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -20,7 +20,8 @@ from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering, Person
-from apps.common.api.preconditions import repeatable
+from apps.common.api.forms import Form
+from apps.common.api.preconditions import etag, expected_version, repeatable
 from apps.executions.api.serializers import ExecutionDetailSerializer
 from apps.executions.selectors import executions_in_full
 from apps.plans import services
@@ -50,6 +51,9 @@ from apps.plans.selectors.readings import (
     plan_rows,
     waiting_for,
 )
+from apps.systems.api.entities import IF_MATCH
+
+T = TypeVar("T")
 
 
 def caller_of(request: Request) -> Caller:
@@ -64,7 +68,10 @@ def plan_made(request: Request, plan: Plan) -> Response:
     return Response(
         PlanDetailSerializer(reading).data,
         status=status.HTTP_201_CREATED,
-        headers={"Location": f"/api/v1/plans/{plan.public_id}"},
+        headers={
+            "Location": f"/api/v1/plans/{plan.public_id}",
+            "ETag": etag(reading.version),
+        },
     )
 
 
@@ -132,10 +139,26 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
     def _answer(self, request: Request) -> Response:
         """Return the plan with its present state."""
         reading = plan_reading(self.get_object(), caller_of(request))
-        return Response(PlanDetailSerializer(reading).data)
+        headers = {"ETag": etag(reading.version)}
+        return Response(PlanDetailSerializer(reading).data, headers=headers)
 
-    def _command(self, request: Request, command: Callable[..., Any], **values: Any) -> Response:
-        command(plan=self.get_object(), actor=actor_of(request), **values)
+    def _carried_out(self, request: Request, command: Callable[..., T], form: type[Form[Any]]) -> T:
+        """Carry out a command on the plan as the caller has seen it."""
+        version = expected_version(request)
+        given = form(data=request.data)
+        given.is_valid(raise_exception=True)
+        return command(
+            plan=self.get_object(),
+            actor=actor_of(request),
+            expected_version=version,
+            **given.validated_data,
+        )
+
+    def _command(
+        self, request: Request, command: Callable[..., Any], form: type[Form[Any]]
+    ) -> Response:
+        """Carry out a command, and return the plan as it is afterwards."""
+        self._carried_out(request, command, form)
         return self._answer(request)
 
     @extend_schema(request=ModelPlanSerializer, responses={201: PlanDetailSerializer})
@@ -152,54 +175,55 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
         """Return one plan with its steps, checks, decisions and history."""
         return self._answer(request)
 
-    @extend_schema(request=PlanReasonSerializer, responses=PlanDetailSerializer)
+    @extend_schema(
+        parameters=[IF_MATCH], request=PlanReasonSerializer, responses=PlanDetailSerializer
+    )
     @action(detail=True, methods=["post"])
     @repeatable()
     def submit(self, request: Request, id: str) -> Response:
         """Send a draft for review."""
-        return self._command(request, services.plan_submit, **_reason(request))
+        return self._command(request, services.plan_submit, PlanReasonSerializer)
 
-    @extend_schema(request=PlanReasonSerializer, responses=PlanDetailSerializer)
+    @extend_schema(
+        parameters=[IF_MATCH], request=PlanReasonSerializer, responses=PlanDetailSerializer
+    )
     @action(detail=True, methods=["post"])
     @repeatable()
     def withdraw(self, request: Request, id: str) -> Response:
         """Take a plan back from review; decisions made so far end."""
-        return self._command(request, services.plan_withdraw, **_reason(request))
+        return self._command(request, services.plan_withdraw, PlanReasonSerializer)
 
-    @extend_schema(request=ApproveSerializer, responses=PlanDetailSerializer)
+    @extend_schema(parameters=[IF_MATCH], request=ApproveSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"])
     @repeatable()
     def approve(self, request: Request, id: str) -> Response:
         """Approve the content that `content_hash` names; not the caller's own, and not twice."""
-        form = ApproveSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        return self._command(request, services.plan_approve, **form.validated_data)
+        return self._command(request, services.plan_approve, ApproveSerializer)
 
-    @extend_schema(request=RejectSerializer, responses=PlanDetailSerializer)
+    @extend_schema(parameters=[IF_MATCH], request=RejectSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"])
     @repeatable()
     def reject(self, request: Request, id: str) -> Response:
         """Reject a plan with a reason; one rejection is enough."""
-        form = RejectSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        return self._command(request, services.plan_reject, **form.validated_data)
+        return self._command(request, services.plan_reject, RejectSerializer)
 
-    @extend_schema(request=DiscardSerializer, responses=PlanDetailSerializer)
+    @extend_schema(parameters=[IF_MATCH], request=DiscardSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"])
     @repeatable()
     def discard(self, request: Request, id: str) -> Response:
         """Drop a plan that was never begun."""
-        form = DiscardSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        return self._command(request, services.plan_discard, **form.validated_data)
+        return self._command(request, services.plan_discard, DiscardSerializer)
 
-    @extend_schema(request=PlanReasonSerializer, responses={202: ExecutionDetailSerializer})
+    @extend_schema(
+        parameters=[IF_MATCH],
+        request=PlanReasonSerializer,
+        responses={202: ExecutionDetailSerializer},
+    )
     @action(detail=True, methods=["post"])
     @repeatable()
     def execute(self, request: Request, id: str) -> Response:
         """Carry out an approved plan, after everything was checked once more."""
-        reason = _reason(request)
-        execution = services.plan_execute(plan=self.get_object(), actor=actor_of(request), **reason)
+        execution = self._carried_out(request, services.plan_execute, PlanReasonSerializer)
         fresh = executions_in_full().get(pk=execution.pk)
         return Response(
             ExecutionDetailSerializer(fresh, context={"request": request}).data,
@@ -207,16 +231,18 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
             headers={"Location": f"/api/v1/executions/{execution.public_id}"},
         )
 
-    @extend_schema(request=AcceptOverloadSerializer, responses=PlanDetailSerializer)
+    @extend_schema(
+        parameters=[IF_MATCH], request=AcceptOverloadSerializer, responses=PlanDetailSerializer
+    )
     @action(detail=True, methods=["post"], url_path="accept-overload")
     @repeatable()
     def accept_overload(self, request: Request, id: str) -> Response:
         """Accept, with a reason, that a draft loads more than a capacity: it may be sent then."""
-        form = AcceptOverloadSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        return self._command(request, services.plan_accept_overload, **form.validated_data)
+        return self._command(request, services.plan_accept_overload, AcceptOverloadSerializer)
 
-    @extend_schema(request=RollBackSerializer, responses={201: PlanDetailSerializer})
+    @extend_schema(
+        parameters=[IF_MATCH], request=RollBackSerializer, responses={201: PlanDetailSerializer}
+    )
     @action(detail=True, methods=["post"], url_path="roll-back")
     @repeatable()
     def roll_back(self, request: Request, id: str) -> Response:
@@ -224,13 +250,13 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
 
         While its execution is under way, roll that back instead.
         """
-        form = RollBackSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        values = form.validated_data
-        if values["accept_overload"] and Permission.REVIEW_PLAN not in granted(request):
-            raise PermissionDenied("Only who may approve plans accepts an overload.")
-        made = services.plan_roll_back(plan=self.get_object(), actor=actor_of(request), **values)
-        return plan_made(request, made)
+
+        def command(**values: Any) -> Plan:
+            if values["accept_overload"] and Permission.REVIEW_PLAN not in granted(request):
+                raise PermissionDenied("Only who may approve plans accepts an overload.")
+            return services.plan_roll_back(**values)
+
+        return plan_made(request, self._carried_out(request, command, RollBackSerializer))
 
     @extend_schema(request=None, responses=PlanChecksSerializer)
     @action(detail=True, methods=["post"], url_path="dry-run")
@@ -303,13 +329,6 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
         now = timezone.now()
         found = outcomes(since=now - timedelta(days=days), now=now)
         return Response({"results": OutcomeSerializer(found, many=True).data})
-
-
-def _reason(request: Request) -> dict[str, str]:
-    """Return the reason of a command, from a body that may be left out."""
-    form = PlanReasonSerializer(data=request.data)
-    form.is_valid(raise_exception=True)
-    return dict(form.validated_data)
 
 
 def _file(text: str, content_type: str, name: str) -> HttpResponse:

@@ -27,6 +27,7 @@ from apps.plans.selectors.overload import roll_back_overload
 from apps.plans.selectors.presentation import Change, LeftOut, changes, left_out, step_rows
 from apps.plans.selectors.rules import Ruling, rulings
 from apps.plans.selectors.staleness import MOVED, moved_sentences, state_now, with_state_now
+from apps.plans.selectors.versions import with_version
 from apps.plans.selectors.waits import Waits, waits_of
 from weir import actions
 from weir.lifecycle.executions import ExecutionState
@@ -67,6 +68,7 @@ class Reading:
     """Describe a plan in a list."""
 
     plan: Plan
+    version: int
     state: str
     author: str | None
     author_id: uuid.UUID | None
@@ -129,9 +131,9 @@ class DetailReading(Reading):
 def plan_rows() -> QuerySet[Plan]:
     """Return the plans with everything a reading needs, but their documents.
 
-    Annotated: `state_now`, and `name` as people write it.
+    Annotated: `state_now`, `version`, and `name` as people write it.
     """
-    return with_state_now(
+    rows = with_state_now(
         Plan.objects.select_related(
             *("system", "author", "submitted_by", "answerable", "run", "superseded_by"),
             *("execution", "accepted_overload_by"),
@@ -140,6 +142,7 @@ def plan_rows() -> QuerySet[Plan]:
         .defer("document")
         .annotate(name=Concat(Value("P-"), Cast("number", CharField())))
     )
+    return with_version(rows)
 
 
 def plan_readings(plans: Sequence[Plan], caller: Caller) -> list[Reading]:
@@ -193,6 +196,7 @@ def _common(
     given, needed = counted_approvals(plan, now, needed=ruling.approvals_needed)
     return {
         "plan": plan,
+        "version": getattr(plan, "version"),  # noqa: B009
         "state": state_now(plan).value,
         "author": plan.author.display_name if plan.author else None,
         "author_id": plan.author.public_id if plan.author else None,

@@ -13,6 +13,7 @@ from apps.plans.models import UNSETTLED_NAMES, Plan
 from apps.plans.selectors.approvals import valid_approvals
 from apps.plans.selectors.blast_radius import blast_radius
 from apps.plans.selectors.staleness import moved_because
+from apps.plans.selectors.versions import CREATE
 from apps.plans.services.transitions import move, tell
 from apps.runs.models import Run
 from apps.systems.models import System
@@ -71,7 +72,7 @@ def plan_create(
         _leave_people_alone(plan)
     plan.save()
     source = f"from {plan.source_kind.replace('_', ' ')} {plan.source_name}".strip()
-    tell(plan, "create", actor=actor, title=f"made the plan {source}")
+    tell(plan, CREATE, actor=actor, title=f"made the plan {source}")
     _supersede(plan, actor)
     return plan
 
@@ -169,4 +170,4 @@ def _supersede(plan: Plan, actor: User | None) -> None:
         )
     if replaced:
         names = ", ".join(str(row) for row in replaced)
-        tell(plan, "create", actor=actor, title=f"superseded {names}")
+        tell(plan, CREATE, actor=actor, title=f"superseded {names}")

@@ -23,7 +23,7 @@ from apps.plans.selectors.checks import (
 )
 from apps.plans.selectors.rules import ruling_of
 from apps.plans.services.settle import settle_for_execution, settle_row
-from apps.plans.services.transitions import FoundStale, move, tell, under_lock
+from apps.plans.services.transitions import FoundStale, as_seen, move, tell, under_lock
 from weir.lifecycle.plans import UNSETTLED, PlanCommand, PlanState
 
 # A plan that fails one of these describes a system that is no longer there.
@@ -41,7 +41,9 @@ REFUSALS = {
 }
 
 
-def plan_execute(*, plan: Plan, actor: User, reason: str = "") -> Execution:
+def plan_execute(
+    *, plan: Plan, actor: User, reason: str = "", expected_version: int | None = None
+) -> Execution:
     """Carry out an approved plan. What was approved is what is executed, or nothing is.
 
     Raises Conflict: `plan_is_stale` (and the plan is stale from then on), `not_approved`,
@@ -79,7 +81,7 @@ def plan_execute(*, plan: Plan, actor: User, reason: str = "") -> Execution:
         assert row.execution is not None
         return row.execution
 
-    return under_lock(plan, settle_for_execution, command)
+    return as_seen(plan, expected_version, settle_for_execution, command)
 
 
 def _recheck(found: list[Check]) -> None:

@@ -16,11 +16,13 @@ from apps.plans.selectors.approvals import (
 from apps.plans.selectors.overload import plan_overload
 from apps.plans.selectors.rules import ruling_of
 from apps.plans.services.settle import approve_by_policy, approve_if_enough, settle_row
-from apps.plans.services.transitions import move, under_lock
+from apps.plans.services.transitions import as_seen, move
 from weir.lifecycle.plans import PLANS, PlanCommand, PlanState
 
 
-def plan_submit(*, plan: Plan, actor: User, reason: str = "") -> Plan:
+def plan_submit(
+    *, plan: Plan, actor: User, reason: str = "", expected_version: int | None = None
+) -> Plan:
     """Send a draft for review. Where the policy asks nobody, Weir approves it at once.
 
     Raises Conflict `would_overload` where it loads more than a capacity and nobody who may approve
@@ -49,10 +51,12 @@ def plan_submit(*, plan: Plan, actor: User, reason: str = "") -> Plan:
         approve_by_policy(row, now)
         return row
 
-    return under_lock(plan, settle_row, command)
+    return as_seen(plan, expected_version, settle_row, command)
 
 
-def plan_withdraw(*, plan: Plan, actor: User, reason: str = "") -> Plan:
+def plan_withdraw(
+    *, plan: Plan, actor: User, reason: str = "", expected_version: int | None = None
+) -> Plan:
     """Withdraw a plan from review; decisions made so far end."""
 
     def command(row: Plan, now: datetime) -> Plan:
@@ -63,10 +67,17 @@ def plan_withdraw(*, plan: Plan, actor: User, reason: str = "") -> Plan:
         )
         return row
 
-    return under_lock(plan, settle_row, command)
+    return as_seen(plan, expected_version, settle_row, command)
 
 
-def plan_approve(*, plan: Plan, actor: User, content_hash: str, comment: str = "") -> Plan:
+def plan_approve(
+    *,
+    plan: Plan,
+    actor: User,
+    content_hash: str,
+    comment: str = "",
+    expected_version: int | None = None,
+) -> Plan:
     """Approve exactly the content that was read; the last approval asked for makes it approved.
 
     Raises ApplicationError `author_cannot_approve`, `approver_made_by_author`,
@@ -100,10 +111,12 @@ def plan_approve(*, plan: Plan, actor: User, content_hash: str, comment: str = "
         approve_if_enough(row, now, actor=actor, note=comment.strip())
         return row
 
-    return under_lock(plan, settle_row, command)
+    return as_seen(plan, expected_version, settle_row, command)
 
 
-def plan_reject(*, plan: Plan, actor: User, comment: str) -> Plan:
+def plan_reject(
+    *, plan: Plan, actor: User, comment: str, expected_version: int | None = None
+) -> Plan:
     """Reject a plan with a reason. One rejection is enough; an approval of the same person ends
     with it."""
     said = comment.strip()
@@ -127,17 +140,19 @@ def plan_reject(*, plan: Plan, actor: User, comment: str) -> Plan:
         move(row, PlanCommand.REJECT, actor=actor, title="rejected it", note=said)
         return row
 
-    return under_lock(plan, settle_row, command)
+    return as_seen(plan, expected_version, settle_row, command)
 
 
-def plan_discard(*, plan: Plan, actor: User, reason: str = "") -> Plan:
+def plan_discard(
+    *, plan: Plan, actor: User, reason: str = "", expected_version: int | None = None
+) -> Plan:
     """Drop a plan that was never begun."""
 
     def command(row: Plan, now: datetime) -> Plan:
         move(row, PlanCommand.DISCARD, actor=actor, title="discarded it", note=reason.strip())
         return row
 
-    return under_lock(plan, settle_row, command)
+    return as_seen(plan, expected_version, settle_row, command)
 
 
 def _judge(row: Plan, actor: User, command: PlanCommand) -> None:

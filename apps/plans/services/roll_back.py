@@ -17,10 +17,12 @@ from apps.executions.selectors import in_force
 from apps.executions.selectors.flow_map import changes_map, without_changed_moves
 from apps.plans.domain.naming import listed
 from apps.plans.models import ROLLED_BACK, Plan, PlanEvent
+from apps.plans.selectors.approvals import ACCEPT_OVERLOAD, ROLL_BACK
 from apps.plans.selectors.overload import plan_overload
 from apps.plans.services.create import LENGTHS, plan_create
 from apps.plans.services.settle import settle_row
-from apps.plans.services.transitions import lock_plan, stale_conflict, tell, under_lock
+from apps.plans.services.transitions import as_seen, check_seen, lock_plan, stale_conflict, tell
+from apps.systems.models import System
 from weir.actions import inverse_steps, replay
 from weir.errors import InvalidProblem
 from weir.lifecycle.plans import PlanState
@@ -33,7 +35,12 @@ NEEDS_REASON = "Say why the overload is acceptable."
 
 @transaction.atomic
 def plan_roll_back(
-    *, plan: Plan, actor: User | None, reason: str = "", accept_overload: bool = False
+    *,
+    plan: Plan,
+    actor: User | None,
+    reason: str = "",
+    accept_overload: bool = False,
+    expected_version: int | None = None,
 ) -> Plan:
     """Make a draft of the executed plan's inverse, on the model as it is now.
 
@@ -45,6 +52,10 @@ def plan_roll_back(
     said = reason.strip()
     if accept_overload and not said:
         raise _reason_needed()
+    # As the new plan will lock it: every command on a plan waits here.
+    System.objects.select_for_update().get(pk=plan.system_id)
+    check_seen(plan, expected_version)
+    plan.refresh_from_db(fields=["state"])
     if plan.state != PlanState.EXECUTED:
         raise Conflict(
             "not_executed",
@@ -93,7 +104,7 @@ def plan_roll_back(
         ),
     )
     made = plan_create(system=plan.system, actor=actor, document=document)
-    tell(plan, "roll_back", actor=actor, title=f"made {made}, which rolls it back", note=said)
+    tell(plan, ROLL_BACK, actor=actor, title=f"made {made}, which rolls it back", note=said)
     if accept_overload and actor is not None:
         made = lock_plan(made)
         overload = plan_overload(made)
@@ -119,7 +130,9 @@ def _about_moves(steps: Sequence[Step], left: Sequence[str]) -> list[str]:
     return sentences
 
 
-def plan_accept_overload(*, plan: Plan, actor: User, reason: str) -> Plan:
+def plan_accept_overload(
+    *, plan: Plan, actor: User, reason: str, expected_version: int | None = None
+) -> Plan:
     """Accept, with a reason, that a draft loads more than a capacity: it may be sent for review.
 
     Approving it is another decision. Raises ApplicationError `reason_needed`, Conflict
@@ -143,7 +156,7 @@ def plan_accept_overload(*, plan: Plan, actor: User, reason: str) -> Plan:
         _accept(row, actor, overload, said)
         return row
 
-    return under_lock(plan, settle_row, command)
+    return as_seen(plan, expected_version, settle_row, command)
 
 
 def _accept(row: Plan, actor: User, overload: str, reason: str) -> None:
@@ -156,7 +169,7 @@ def _accept(row: Plan, actor: User, overload: str, reason: str) -> None:
         ]
     )
     title = f"accepted that {overload}"[:TITLE_LENGTH]
-    tell(row, "accept_overload", actor=actor, title=title, note=reason)
+    tell(row, ACCEPT_OVERLOAD, actor=actor, title=title, note=reason)
 
 
 def _reason_needed() -> ApplicationError:

@@ -16,6 +16,7 @@ from apps.plans.models import UNSETTLED_NAMES, Approval, Decision, Plan
 from apps.plans.selectors.approvals import enough, no_longer_counting, to_end, valid_approvals
 from apps.plans.selectors.rules import Ruling, ruling_of, rulings
 from apps.plans.selectors.staleness import has_moved, moved_because
+from apps.plans.selectors.versions import EXPIRE, LOSE
 from apps.plans.services.transitions import go_stale, lock_plan, move, tell
 from weir.lifecycle.executions import ACTIVE, ExecutionState
 from weir.lifecycle.plans import PlanCommand, PlanState
@@ -141,9 +142,9 @@ def _end_approvals(row: Plan, now: datetime) -> None:
         approval.save(update_fields=["ended_at", "ended_because", "updated_at"])
         who = approval.person.display_name if approval.person else "Weir"
         if approval.expires_at is not None and approval.expires_at <= now:
-            tell(row, "expire", actor=None, title=f"let the approval of {who} expire")
+            tell(row, EXPIRE, actor=None, title=f"let the approval of {who} expire")
         else:
-            tell(row, "lose", actor=None, title=f"ended the approval of {who}", note=because)
+            tell(row, LOSE, actor=None, title=f"ended the approval of {who}", note=because)
 
 
 def approve_by_policy(row: Plan, now: datetime) -> None:

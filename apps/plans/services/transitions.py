@@ -10,9 +10,10 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.common.errors import ApplicationError, Conflict
+from apps.common.errors import ApplicationError, Conflict, PreconditionFailed
 from apps.common.events import publish
 from apps.plans.models import Plan, PlanEvent
+from apps.plans.selectors.versions import plan_version
 from apps.systems.models import System
 from weir.errors import IllegalTransition
 from weir.lifecycle.plans import PLANS, PlanCommand, PlanState
@@ -39,6 +40,40 @@ def lock_plan(plan: Plan) -> Plan:
         .defer("document")
         .get(pk=plan.pk)
     )
+
+
+def check_seen(plan: Plan, expected: int | None) -> None:
+    """Raise PreconditionFailed unless the plan, whose system is locked, is the version that the
+    caller has seen; None: Weir commands it, which has seen nothing."""
+    if expected is None:
+        return
+    # Counted by a query of its own: one that waits for the lock sees what was before the wait.
+    latest = plan_version(plan)
+    if latest != expected:
+        raise PreconditionFailed(
+            "version_mismatch",
+            f"{plan} was changed meanwhile: you have seen version {expected}, the latest is "
+            f"{latest}. Read it again, then decide.",
+        )
+
+
+def as_seen(
+    plan: Plan,
+    expected_version: int | None,
+    settle: Callable[[Plan, datetime], None],
+    command: Callable[[Plan, datetime], T],
+) -> T:
+    """Carry out the command as `under_lock` does, on what the caller has seen and nothing else.
+
+    The version is compared before anything is settled: what settling finds is what every read has
+    shown already. Raises ApplicationError.
+    """
+
+    def settle_seen(row: Plan, now: datetime) -> None:
+        check_seen(row, expected_version)
+        settle(row, now)
+
+    return under_lock(plan, settle_seen, command)
 
 
 def under_lock(

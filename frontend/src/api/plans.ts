@@ -1,7 +1,7 @@
 /** Plans and their executions: lists, one of each, and the commands that a person may give. */
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
-import { client, take, type Page, type Schemas } from "./client";
+import { client, ifMatch, take, type Page, type Schemas } from "./client";
 import { keys } from "./query-keys";
 import type { operations } from "./schema";
 
@@ -87,6 +87,13 @@ export function usePlansOf(system: string | null, allocation: string, number: nu
 
 const at = (id: string) => ({ params: { path: { id } } });
 
+/** A plan as somebody sees it: a command is refused where it is no longer that. */
+type Seen = Pick<Plan, "id" | "version">;
+
+const asSeen = ({ id, version }: Seen) => ({
+  params: { path: { id }, header: ifMatch(version) },
+});
+
 /** A draft of what would bring the allocation into force. */
 export const planFromAllocation = (id: string) =>
   take(client.POST("/api/v1/allocations/{id}/plan", { ...at(id), body: {} }));
@@ -109,11 +116,11 @@ export const modelStateQuery = (query: ModelStateQuery, version: number) =>
   });
 
 /** A draft that rolls an executed plan back; it needs approvals of its own. */
-export function useRollBackPlan(id: string) {
+export function useRollBackPlan(plan: Seen) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (body: { reason: string; accept_overload: boolean }) =>
-      take(client.POST("/api/v1/plans/{id}/roll-back", { ...at(id), body })),
+      take(client.POST("/api/v1/plans/{id}/roll-back", { ...asSeen(plan), body })),
     onSettled: () => queries.invalidateQueries({ queryKey: keys.plans.all }),
   });
 }
@@ -124,13 +131,13 @@ export type PlanCommand =
   | { command: "reject"; comment: string }
   | { command: "discard" | "accept-overload"; reason: string };
 
-function give(id: string, { command, ...body }: PlanCommand): Promise<PlanDetail> {
-  const given = { ...at(id), body: body as never };
+function give(plan: Seen, { command, ...body }: PlanCommand): Promise<PlanDetail> {
+  const given = { ...asSeen(plan), body: body as never };
   switch (command) {
     case "submit":
-      return take(client.POST("/api/v1/plans/{id}/submit", at(id)));
+      return take(client.POST("/api/v1/plans/{id}/submit", asSeen(plan)));
     case "withdraw":
-      return take(client.POST("/api/v1/plans/{id}/withdraw", at(id)));
+      return take(client.POST("/api/v1/plans/{id}/withdraw", asSeen(plan)));
     case "approve":
       return take(client.POST("/api/v1/plans/{id}/approve", given));
     case "reject":
@@ -142,20 +149,21 @@ function give(id: string, { command, ...body }: PlanCommand): Promise<PlanDetail
   }
 }
 
-/** A command answers with the plan as it is afterwards; the page shows that at once. */
-export function usePlanCommand(id: string) {
+/** A command answers with the plan as it is afterwards; the page shows that at once. A plan that was
+ * changed meanwhile refuses it, and is read again like after every command. */
+export function usePlanCommand(seen: Seen) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (command: PlanCommand) => give(id, command),
-    onSuccess: (plan) => queries.setQueryData(keys.plans.one(id), plan),
+    mutationFn: (command: PlanCommand) => give(seen, command),
+    onSuccess: (plan) => queries.setQueryData(keys.plans.one(seen.id), plan),
     onSettled: () => queries.invalidateQueries({ queryKey: keys.plans.all }),
   });
 }
 
-export function useExecutePlan(id: string) {
+export function useExecutePlan(plan: Seen) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: () => take(client.POST("/api/v1/plans/{id}/execute", at(id))),
+    mutationFn: () => take(client.POST("/api/v1/plans/{id}/execute", asSeen(plan))),
     onSuccess: (execution) => queries.setQueryData(keys.executions.one(execution.id), execution),
     onSettled: () => queries.invalidateQueries({ queryKey: keys.plans.all }),
   });

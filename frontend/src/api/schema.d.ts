@@ -12626,6 +12626,8 @@ export interface components {
             /** Format: uuid */
             system: string;
             system_name: string;
+            /** @description Grows with all that is done to the plan and all that is decided about it; commands name it as If-Match. */
+            version: number;
             state: components["schemas"]["PlanStateEnum"];
             author: string | null;
             /** Format: uuid */
@@ -12808,6 +12810,8 @@ export interface components {
             /** Format: uuid */
             system: string;
             system_name: string;
+            /** @description Grows with all that is done to the plan and all that is decided about it; commands name it as If-Match. */
+            version: number;
             state: components["schemas"]["PlanStateEnum"];
             author: string | null;
             /** Format: uuid */
@@ -24396,6 +24400,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -24435,6 +24441,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -24459,9 +24467,11 @@ export interface operations {
     plans_accept_overload_create: {
         parameters: {
             query?: never;
-            header?: {
+            header: {
                 /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
+                /** @description ETag of what you edit. */
+                "If-Match": string;
             };
             path: {
                 id: string;
@@ -24483,6 +24493,8 @@ export interface operations {
                 headers: {
                     /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -24495,9 +24507,11 @@ export interface operations {
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
             409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -24513,9 +24527,11 @@ export interface operations {
     plans_approve_create: {
         parameters: {
             query?: never;
-            header?: {
+            header: {
                 /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
+                /** @description ETag of what you edit. */
+                "If-Match": string;
             };
             path: {
                 id: string;
@@ -24538,6 +24554,8 @@ export interface operations {
                 headers: {
                     /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -24550,9 +24568,11 @@ export interface operations {
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
             409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -24602,9 +24622,11 @@ export interface operations {
     plans_discard_create: {
         parameters: {
             query?: never;
-            header?: {
+            header: {
                 /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
+                /** @description ETag of what you edit. */
+                "If-Match": string;
             };
             path: {
                 id: string;
@@ -24626,6 +24648,8 @@ export interface operations {
                 headers: {
                     /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -24638,9 +24662,11 @@ export interface operations {
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
             409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -24692,9 +24718,11 @@ export interface operations {
     plans_execute_create: {
         parameters: {
             query?: never;
-            header?: {
+            header: {
                 /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
+                /** @description ETag of what you edit. */
+                "If-Match": string;
             };
             path: {
                 id: string;
@@ -24730,9 +24758,11 @@ export interface operations {
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
             409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -24823,9 +24853,11 @@ export interface operations {
     plans_reject_create: {
         parameters: {
             query?: never;
-            header?: {
+            header: {
                 /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
+                /** @description ETag of what you edit. */
+                "If-Match": string;
             };
             path: {
                 id: string;
@@ -24847,6 +24879,8 @@ export interface operations {
                 headers: {
                     /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -24859,9 +24893,11 @@ export interface operations {
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
             409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -24877,9 +24913,11 @@ export interface operations {
     plans_roll_back_create: {
         parameters: {
             query?: never;
-            header?: {
+            header: {
                 /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
+                /** @description ETag of what you edit. */
+                "If-Match": string;
             };
             path: {
                 id: string;
@@ -24916,9 +24954,11 @@ export interface operations {
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
             409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -24934,9 +24974,11 @@ export interface operations {
     plans_submit_create: {
         parameters: {
             query?: never;
-            header?: {
+            header: {
                 /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
+                /** @description ETag of what you edit. */
+                "If-Match": string;
             };
             path: {
                 id: string;
@@ -24958,6 +25000,8 @@ export interface operations {
                 headers: {
                     /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -24970,9 +25014,11 @@ export interface operations {
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
             409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -24988,9 +25034,11 @@ export interface operations {
     plans_withdraw_create: {
         parameters: {
             query?: never;
-            header?: {
+            header: {
                 /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
                 "Idempotency-Key"?: string;
+                /** @description ETag of what you edit. */
+                "If-Match": string;
             };
             path: {
                 id: string;
@@ -25012,6 +25060,8 @@ export interface operations {
                 headers: {
                     /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -25024,9 +25074,11 @@ export interface operations {
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
             409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {

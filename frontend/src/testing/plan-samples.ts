@@ -16,6 +16,7 @@ export const plan = (change: Partial<Plan> = {}): Plan => ({
   kind: "allocation",
   system: SYSTEM,
   system_name: "Base workload",
+  version: 4,
   state: "pending_review",
   author: "Ines Moreau",
   author_id: "5a111111-1111-4111-8111-111111111111",

@@ -28,6 +28,7 @@ from tests.factories.plans import (
     edit_model,
     envelope,
     make_plan,
+    seen,
 )
 from tests.schema import SCHEMA
 from weir.lifecycle.plans import PlanState
@@ -91,13 +92,13 @@ def test_the_life_of_a_plan(harbour: Harbour) -> None:
     plan = make_plan(harbour.system, User.objects.get(username="editor"), [rate(None, 5.0)])
     path = f"/plans/{plan.public_id}"
     approval = {"content_hash": plan.content_hash, "comment": "Looks well."}
-    twice(editor, f"{path}/submit")
-    twice(editor, f"{path}/withdraw")
+    twice(editor, f"{path}/submit", **seen(plan))
+    twice(editor, f"{path}/withdraw", **seen(plan))
     # Another key, another request.
-    assert send(editor, f"{path}/submit", key="second").status_code == 200
-    twice(approver, f"{path}/approve", approval)
+    assert send(editor, f"{path}/submit", key="second", **seen(plan)).status_code == 200
+    twice(approver, f"{path}/approve", approval, **seen(plan))
     agents_look(harbour, agents_come(harbour))
-    execution = twice(operator, f"{path}/execute")
+    execution = twice(operator, f"{path}/execute", **seen(plan))
     at = f"/executions/{execution['id']}"
     twice(operator, f"{at}/pause")
     twice(operator, f"{at}/resume")
@@ -109,10 +110,14 @@ def test_other_decisions_about_plans(harbour: Harbour) -> None:
     editor = make_user("editor", Role.EDITOR)
     approver = client_of(make_user("approver", Role.APPROVER))
     first = make_plan(harbour.system, editor)
-    assert send(client_of(editor), f"/plans/{first.public_id}/submit").status_code == 200
-    twice(approver, f"/plans/{first.public_id}/reject", {"comment": "Not now."})
+    assert (
+        send(client_of(editor), f"/plans/{first.public_id}/submit", **seen(first)).status_code
+        == 200
+    )
+    twice(approver, f"/plans/{first.public_id}/reject", {"comment": "Not now."}, **seen(first))
     second = make_plan(harbour.system, editor)
-    twice(client_of(editor), f"/plans/{second.public_id}/discard", {"reason": "Old."})
+    path = f"/plans/{second.public_id}/discard"
+    twice(client_of(editor), path, {"reason": "Old."}, **seen(second))
 
 
 def test_what_was_refused_is_not_remembered(harbour: Harbour) -> None:
@@ -121,11 +126,13 @@ def test_what_was_refused_is_not_remembered(harbour: Harbour) -> None:
     plan = make_plan(harbour.system, editor)
     path = f"/plans/{plan.public_id}/approve"
     approval = {"content_hash": plan.content_hash}
-    assert send(approver, path, approval).status_code == 409, "it is a draft"
+    assert send(approver, path, approval, **seen(plan)).status_code == 409, "it is a draft"
     assert not IdempotencyKey.objects.exists()
-    assert send(client_of(editor), f"/plans/{plan.public_id}/submit").status_code == 200
-    assert send(approver, path, approval).status_code == 200
-    other = send(approver, path, {**approval, "comment": "Another body."})
+    assert (
+        send(client_of(editor), f"/plans/{plan.public_id}/submit", **seen(plan)).status_code == 200
+    )
+    assert send(approver, path, approval, **seen(plan)).status_code == 200
+    other = send(approver, path, {**approval, "comment": "Another body."}, **seen(plan))
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
 
 
@@ -134,7 +141,7 @@ def test_a_plan_that_a_refused_request_found_stale_is_stale(harbour: Harbour) ->
     plan = make_plan(harbour.system, editor)
     edit_model(harbour)
     before = AuditEntry.objects.filter(object_kind="plan").count()
-    answer = send(client_of(editor), f"/plans/{plan.public_id}/submit")
+    answer = send(client_of(editor), f"/plans/{plan.public_id}/submit", **seen(plan))
     assert (answer.status_code, answer.json()["code"]) == (409, "plan_is_stale")
     plan.refresh_from_db()
     assert plan.state == PlanState.STALE
@@ -151,12 +158,12 @@ def test_a_load_outside_the_envelope_ends_the_plan_for_good(harbour: Harbour) ->
     agents = agents_come(harbour)
     agents_look(harbour, agents, offered=90.0)
     operator = client_of(make_user("operator", Role.OPERATOR))
-    answer = send(operator, f"/plans/{plan.public_id}/execute")
+    answer = send(operator, f"/plans/{plan.public_id}/execute", **seen(plan))
     assert (answer.status_code, answer.json()["code"]) == (409, "plan_is_stale")
     plan.refresh_from_db()
     assert plan.state == PlanState.STALE
     agents_look(harbour, agents, offered=30.0)
-    again = send(operator, f"/plans/{plan.public_id}/execute")
+    again = send(operator, f"/plans/{plan.public_id}/execute", **seen(plan))
     assert again.status_code == 409
     assert not Execution.objects.exists()
 
@@ -199,12 +206,13 @@ def test_twins_execute_a_plan_once() -> None:
     editor, approver = make_user("editor", Role.EDITOR), make_user("approver", Role.APPROVER)
     plan = make_plan(harbour.system, editor, [rate(None, 5.0)])
     path = f"/plans/{plan.public_id}"
-    assert send(client_of(editor), f"{path}/submit").status_code == 200
+    assert send(client_of(editor), f"{path}/submit", **seen(plan)).status_code == 200
     approval = {"content_hash": plan.content_hash}
-    assert send(client_of(approver), f"{path}/approve", approval).status_code == 200
+    assert send(client_of(approver), f"{path}/approve", approval, **seen(plan)).status_code == 200
     agents_look(harbour, agents_come(harbour))
     operator = make_user("operator", Role.OPERATOR)
-    answers = at_once(*(partial(send, client_of(operator), f"{path}/execute") for _ in range(3)))
+    execute = partial(send, path=f"{path}/execute", **seen(plan))
+    answers = at_once(*(partial(execute, client_of(operator)) for _ in range(3)))
     assert {answer.status_code for answer in answers} == {202}, [a.content for a in answers]
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert sum("Idempotency-Replayed" in answer for answer in answers) == 2

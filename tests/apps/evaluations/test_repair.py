@@ -33,7 +33,7 @@ from tests.factories.fleet import (
     shift,
     start,
 )
-from tests.factories.plans import approved, make_policy
+from tests.factories.plans import approved, make_policy, seen
 from weir.coordination.wire import OrderPhase
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -267,7 +267,8 @@ def test_a_removal_is_not_rolled_back_and_nobody_is_offered_that(harbour, agents
     client.force_login(ines)
     shown = client.get(f"/api/v1/plans/{plan.public_id}").json()
     assert (shown["state"], shown["allowed_commands"]) == ("executed", [])
-    answer = client.post(f"/api/v1/plans/{plan.public_id}/roll-back", {}, "application/json")
+    address = f"/api/v1/plans/{plan.public_id}/roll-back"
+    answer = client.post(address, {}, "application/json", headers=seen(plan))
     assert (answer.status_code, answer.json()["code"]) == (409, "cannot_be_rolled_back")
 
 

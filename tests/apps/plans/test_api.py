@@ -26,6 +26,7 @@ from tests.factories.plans import (
     envelope,
     make_plan,
     make_policy,
+    seen,
     submitted,
 )
 
@@ -46,6 +47,11 @@ def at(plan: Plan, command: str = "") -> str:
     return f"/api/v1/plans/{plan.public_id}" + (f"/{command}" if command else "")
 
 
+def given(client: APIClient, plan: Plan, command: str, body: Any = None) -> Any:
+    """The answer to a command by somebody who sees the plan as it is."""
+    return client.post(at(plan, command), body or {}, format="json", headers=seen(plan))
+
+
 def rows(client: APIClient, query: str = "") -> list[dict[str, Any]]:
     answer = client.get(f"/api/v1/plans{query}")
     assert answer.status_code == 200, answer.content
@@ -61,7 +67,8 @@ def names(client: APIClient, query: str) -> list[str]:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_needs_its_role(plan: Plan, role: Role, command: str) -> None:
     body, roles = COMMANDS[command]
-    answer = client_of(make_user("somebody", role)).post(at(plan, command), body, format="json")
+    somebody = client_of(make_user("somebody", role))
+    answer = given(somebody, plan, command, body)
     if role in roles:
         assert answer.status_code != 403, answer.content
     else:
@@ -73,17 +80,17 @@ def test_the_whole_way(harbour: Harbour, ines: User, jon: User, olga: User) -> N
     agents_look(harbour, agents)
     plan = make_plan(harbour.system, ines)
     editor, reviewer, operator = client_of(ines), client_of(jon), client_of(olga)
-    assert editor.post(at(plan, "submit")).json()["state"] == "pending_review"
-    assert editor.post(at(plan, "withdraw")).json()["state"] == "draft"
-    assert editor.post(at(plan, "submit")).json()["state"] == "pending_review"
+    assert given(editor, plan, "submit").json()["state"] == "pending_review"
+    assert given(editor, plan, "withdraw").json()["state"] == "draft"
+    assert given(editor, plan, "submit").json()["state"] == "pending_review"
     body = {"content_hash": plan.content_hash, "comment": "Dry run clean."}
-    fresh = reviewer.post(at(plan, "approve"), body, format="json").json()
+    fresh = given(reviewer, plan, "approve", body).json()
     assert (fresh["state"], fresh["approvals_given"]) == ("approved", 1)
     assert fresh["approvals"][0]["person"] == "jon"
     checks = operator.post(at(plan, "dry-run")).json()["results"]
     # Nothing was limited before: going back there would overload c.
     assert {c["name"] for c in checks if c["state"] != "pass"} == {"roll_back_ready"}
-    answer = operator.post(at(plan, "execute"))
+    answer = given(operator, plan, "execute")
     assert answer.status_code == 202, answer.content
     execution = answer.json()
     assert answer.headers["Location"] == f"/api/v1/executions/{execution['id']}"
@@ -102,17 +109,17 @@ def test_every_command_says_why_in_the_history_and_in_the_audit(
     plan = make_plan(harbour.system, ines)
     why = {"reason": "CHG-1042"}
     for person, command in ((ines, "submit"), (ines, "withdraw"), (ines, "submit")):
-        assert client_of(person).post(at(plan, command), why, format="json").status_code == 200
+        assert given(client_of(person), plan, command, why).status_code == 200
     body = {"content_hash": plan.content_hash, "comment": "CHG-1042"}
-    assert client_of(jon).post(at(plan, "approve"), body, format="json").status_code == 200
-    assert client_of(olga).post(at(plan, "execute"), why, format="json").status_code == 202
+    assert given(client_of(jon), plan, "approve", body).status_code == 200
+    assert given(client_of(olga), plan, "execute", why).status_code == 202
     events = client_of(olga).get(at(plan)).json()["events"]
     told = {event["command"]: event["note"] for event in events}
     assert all("CHG-1042" in told[name] for name in ("submit", "withdraw", "approve", "execute"))
     query = {"object": str(plan.public_id), "search": "CHG-1042"}
     audit = client_of(olga).get("/api/v1/audit", query).json()["results"]
     assert {entry["action"] for entry in audit} == {"submit", "withdraw", "approve", "execute"}
-    refused = client_of(ines).post(at(plan, "withdraw"), {"reasn": "x"}, format="json")
+    refused = given(client_of(ines), plan, "withdraw", {"reasn": "x"})
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "reasn")
 
 
@@ -214,7 +221,7 @@ def test_moved_model_shows_at_once_without_being_written(
     assert detail["approvals"][0]["invalid_because"].startswith("It was given for model version")
     plan.refresh_from_db()
     assert plan.state == "approved"
-    answer = client.post(at(plan, "execute"))
+    answer = given(client, plan, "execute")
     assert (answer.status_code, answer.json()["code"]) == (409, "plan_is_stale")
     assert "ines changed topic tides" in answer.json()["detail"]
     plan.refresh_from_db()
@@ -224,7 +231,7 @@ def test_moved_model_shows_at_once_without_being_written(
 def test_author_cannot_approve_over_the_api(harbour: Harbour, admin: User, api: APIClient) -> None:
     plan = submitted(make_plan(harbour.system, admin), admin)
     assert "approve" not in api.get(at(plan)).json()["allowed_commands"]
-    answer = api.post(at(plan, "approve"), {"content_hash": plan.content_hash}, format="json")
+    answer = given(api, plan, "approve", {"content_hash": plan.content_hash})
     assert (answer.status_code, answer.json()["code"]) == (403, "author_cannot_approve")
 
 
@@ -256,7 +263,7 @@ def test_allowed_commands_by_person(
         "tomas": ["approve", "reject", "dry_run"],
         "olga": ["dry_run"],
     }
-    people["tomas"].post(at(plan, "approve"), {"content_hash": plan.content_hash}, format="json")
+    given(people["tomas"], plan, "approve", {"content_hash": plan.content_hash})
     assert allowed() == {
         "ines": ["discard", "dry_run"],
         "jon": ["dry_run"],
@@ -273,7 +280,7 @@ def test_token_is_held_to_its_own_roles(plan: Plan, ines: User) -> None:
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
     assert client.get(at(plan)).json()["allowed_commands"] == ["dry_run"]
     assert rows(client, "?waiting_for=me") == []
-    answer = client.post(at(plan, "approve"), {"content_hash": plan.content_hash}, format="json")
+    answer = given(client, plan, "approve", {"content_hash": plan.content_hash})
     assert answer.status_code == 403
 
 
@@ -296,7 +303,7 @@ def test_filters(harbour: Harbour, ines: User, jon: User, api: APIClient) -> Non
         harbour.system,
         approval_rules=[{"kind": "*", "min_brokers": 0, "min_share": 0.0, "approvals": 2}],
     )
-    client_of(jon).post(at(waiting, "approve"), approved_by_jon, format="json")
+    given(client_of(jon), waiting, "approve", approved_by_jon)
     assert names(client_of(jon), "?waiting_for=me") == []
     assert names(api, "?waiting_for=me") == ["P-2"]
 
@@ -316,7 +323,7 @@ def test_what_is_wrong_is_named(
     plan: Plan, ines: User, api: APIClient, command: str, body: dict[str, Any], field: str
 ) -> None:
     submitted(plan, ines)
-    answer = api.post(at(plan, command), body, format="json")
+    answer = given(api, plan, command, body)
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["field"] == field
 

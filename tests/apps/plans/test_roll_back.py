@@ -27,6 +27,7 @@ from tests.factories.plans import (
     carried_out,
     make_plan,
     make_policy,
+    seen,
     submitted,
 )
 from weir.model.plan import LONGEST_PAUSE, Promise
@@ -100,10 +101,10 @@ def test_not_where_something_else_came_after(
 def test_over_the_api(executed: Plan, ines: User, olga: User) -> None:
     address = f"/api/v1/plans/{executed.public_id}"
     assert client_of(olga).get(address).json()["allowed_commands"] == []
-    assert client_of(olga).post(f"{address}/roll-back").status_code == 403
+    assert client_of(olga).post(f"{address}/roll-back", headers=seen(executed)).status_code == 403
     client = client_of(ines)
     assert client.get(address).json()["allowed_commands"] == ["roll_back"]
-    headers = {"Idempotency-Key": "once"}
+    headers = {"Idempotency-Key": "once", **seen(executed)}
     answer = client.post(f"{address}/roll-back", headers=headers)
     assert answer.status_code == 201, answer.content
     body = answer.json()
@@ -243,21 +244,23 @@ def test_over_the_api_with_what_it_would_overload(
     shown = editor.get(at(first.public_id)).json()
     assert (shown["roll_back_overload"], shown["would_overload"]) == (OVERLOAD, "")
     body = {"reason": BUSY, "accept_overload": True}
-    answer = editor.post(f"{at(first.public_id)}/roll-back", body, format="json")
+    address = f"{at(first.public_id)}/roll-back"
+    answer = editor.post(address, body, format="json", headers=seen(first))
     assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
-    answer = editor.post(f"{at(first.public_id)}/roll-back", {"reason": "Too low."}, format="json")
+    answer = editor.post(address, {"reason": "Too low."}, format="json", headers=seen(first))
     assert answer.status_code == 201, answer.content
     back = answer.json()
+    accept = f"{at(back['id'])}/accept-overload"
     assert (back["would_overload"], back["accepted_overload"]) == (OVERLOAD, None)
     assert back["allowed_commands"] == ["submit", "discard", "dry_run"]
-    refused = editor.post(f"{at(back['id'])}/submit")
+    refused = editor.post(f"{at(back['id'])}/submit", headers=seen(back["id"]))
     assert (refused.status_code, refused.json()["code"]) == (409, "would_overload")
     may = approver.get(at(back["id"])).json()["allowed_commands"]
     assert may == ["dry_run", "accept_overload"]
-    refused = approver.post(f"{at(back['id'])}/accept-overload", {"reason": ""}, format="json")
+    refused = approver.post(accept, {"reason": ""}, format="json", headers=seen(back["id"]))
     assert (refused.status_code, refused.json()["code"]) == (422, "reason_needed")
     assert refused.json()["errors"][0]["field"] == "reason"
-    accepted = approver.post(f"{at(back['id'])}/accept-overload", {"reason": BUSY}, format="json")
+    accepted = approver.post(accept, {"reason": BUSY}, format="json", headers=seen(back["id"]))
     assert accepted.status_code == 200, accepted.content
     told = accepted.json()
     assert (told["accepted_overload"]["person"], told["accepted_overload"]["reason"]) == (
@@ -268,7 +271,10 @@ def test_over_the_api_with_what_it_would_overload(
     checks = {check["name"]: check for check in told["checks"]}
     assert checks["intermediate_states"]["state"] == "warn"
     assert checks["intermediate_states"]["detail"].endswith(f"; jon accepts that: {BUSY}")
-    assert editor.post(f"{at(back['id'])}/submit").json()["state"] == "pending_review"
+    assert (
+        editor.post(f"{at(back['id'])}/submit", headers=seen(back["id"])).json()["state"]
+        == "pending_review"
+    )
 
 
 def test_a_plan_that_rolls_back_waits_as_rolling_back_does(

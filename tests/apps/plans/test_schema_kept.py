@@ -25,6 +25,7 @@ from tests.factories.plans import (
     edit_model,
     envelope,
     make_plan,
+    seen,
     submitted,
 )
 
@@ -58,6 +59,7 @@ def test_every_answer_about_plans(
         parameters = {"id": str(plan.public_id)} if plan else {}
         case = schema[f"/api/v1/plans{path}"][method].Case(
             path_parameters=parameters,
+            **({"headers": seen(plan)} if plan and method == "POST" else {}),
             **({"media_type": "application/json"} if "body" in members else {}),
             **members,
         )

@@ -154,7 +154,7 @@ class Scenario:
         done: list[str] = []
         thread = threading.Thread(target=self._inject, args=(fault, victim, done))
         self._patiently(
-            lambda: self._fleet.operator.post(f"/api/v1/plans/{plan}/execute"),
+            lambda: self._fleet.operator.command(f"/api/v1/plans/{plan}", "execute"),
             lambda: self._executions(plan) != [],
         )
         thread.start()
@@ -210,11 +210,11 @@ class Scenario:
             return str(fleet.author.get(address)["state"])
 
         self._patiently(
-            lambda: fleet.author.post(f"{address}/submit"), lambda: state() == "pending_review"
+            lambda: fleet.author.command(address, "submit"), lambda: state() == "pending_review"
         )
         body = {"comment": "", "content_hash": fleet.author.get(address)["content_hash"]}
         self._patiently(
-            lambda: fleet.approver.post(f"{address}/approve", body), lambda: state() == "approved"
+            lambda: fleet.approver.command(address, "approve", body), lambda: state() == "approved"
         )
         return plan
 

@@ -87,7 +87,7 @@ const neededText = (plan: Plan) =>
 
 export function DecisionPanel({ plan }: { plan: PlanDetail }) {
   const session = useSession().data;
-  const command = usePlanCommand(plan.id);
+  const command = usePlanCommand(plan);
   const [comment, setComment] = useState("");
   const [missing, setMissing] = useState(false);
   const you = session?.display_name;

@@ -356,6 +356,7 @@ it("rolls back what was executed by a draft of its own, with the reason", async 
   await user.click(dialog.getByRole("button", { name: "Roll back" }));
   await there();
   expect(posts(asked)[0]?.path).toBe(`${planPath}/roll-back`);
+  expect(posts(asked)[0]?.headers.get("If-Match")).toBe('"4"');
   expect(posts(asked)[0]?.body).toEqual({ reason: "f2 starves", accept_overload: false });
 });
 

@@ -93,8 +93,8 @@ export function PlanCommands({
   onDryRun: () => void;
   dryRunning: boolean;
 }) {
-  const command = usePlanCommand(plan.id);
-  const execute = useExecutePlan(plan.id);
+  const command = usePlanCommand(plan);
+  const execute = useExecutePlan(plan);
   const [asking, setAsking] = useState<"accept" | "discard" | "execute" | null>(null);
   const may = (name: Schemas["PlanCommandEnum"]) => plan.allowed_commands.includes(name);
   const simple = (name: "submit" | "withdraw", done: string) => () =>

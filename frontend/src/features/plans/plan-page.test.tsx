@@ -51,6 +51,7 @@ describe("a plan in review", () => {
     await user.click(screen.getByRole("button", { name: /Approve hash 4be07a1c/ }));
     await waitFor(() => expect(posts(asked)).toHaveLength(1));
     expect(posts(asked)[0]?.body).toEqual({ comment: "Looks right.", content_hash: HASH });
+    expect(posts(asked)[0]?.headers.get("If-Match")).toBe('"4"');
     expect(await screen.findAllByText("Approved")).not.toHaveLength(0);
   });
 
@@ -63,6 +64,63 @@ describe("a plan in review", () => {
     await user.click(await screen.findByRole("button", { name: /Approve hash/ }));
     const message = await screen.findByText("The model is now version 43.");
     expect(message.closest("[role=alert]")).not.toBeNull();
+  });
+
+  it("says that the plan changed meanwhile, shows it as it is, and keeps what was typed", async () => {
+    let stored = reviewing;
+    const changed = { ...reviewing, version: 5, approvals_given: 0 };
+    const detail = "P-118 was changed meanwhile: you have seen version 4, the latest is 5.";
+    const asked = serve({
+      ...answers(reviewing),
+      [`GET ${planPath}`]: () => ok(stored),
+      [`POST ${planPath}/approve`]: ({ headers }) => {
+        if (headers.get("If-Match") === '"5"') return ok({ ...changed, version: 6 });
+        stored = changed;
+        return problem(412, "version_mismatch", detail);
+      },
+    });
+    const { user } = open();
+    await user.type(await screen.findByLabelText(/Comment/), "Looks right.");
+    await user.click(screen.getByRole("button", { name: /Approve hash/ }));
+    expect((await screen.findByText(detail)).closest("[role=alert]")).not.toBeNull();
+    expect(await screen.findByText("0 of 2 given")).toBeInTheDocument();
+    expect(screen.getByLabelText(/Comment/)).toHaveValue("Looks right.");
+    await user.click(screen.getByRole("button", { name: /Approve hash/ }));
+    await waitFor(() => expect(posts(asked)).toHaveLength(2));
+    expect(posts(asked)[1]?.headers.get("If-Match")).toBe('"5"');
+    await waitFor(() => expect(screen.queryByText(detail)).toBeNull());
+  });
+
+  it.each([
+    ["submit", "Send for review", null],
+    ["withdraw", "Take back", null],
+    ["discard", "Discard", "Discard"],
+    ["execute", "Execute", "Execute"],
+  ])("names the version that it shows with %s", async (command, name, confirm) => {
+    const allowed = planDetail({
+      state: "draft",
+      allowed_commands: ["submit", "withdraw", "discard", "execute"],
+    });
+    const asked = serve({
+      ...answers({ ...allowed, policy: { ...allowed.policy, window_open: true } }),
+      [`POST ${planPath}/${command}`]: problem(
+        412,
+        "version_mismatch",
+        "It was changed meanwhile.",
+      ),
+    });
+    const { user } = open();
+    await user.click(await screen.findByRole("button", { name }));
+    if (confirm !== null) {
+      const dialog = within(await screen.findByRole("dialog"));
+      const reason = dialog.queryByLabelText(/Reason/);
+      if (reason) await user.type(reason, "The tide turned");
+      await user.click(dialog.getByRole("button", { name: confirm }));
+    }
+    await waitFor(() => expect(posts(asked)).toHaveLength(1));
+    expect(posts(asked)[0]?.path).toBe(`${planPath}/${command}`);
+    expect(posts(asked)[0]?.headers.get("If-Match")).toBe('"4"');
+    expect(await screen.findByText(/It was changed meanwhile/)).toBeInTheDocument();
   });
 
   it("rejects only with a comment", async () => {

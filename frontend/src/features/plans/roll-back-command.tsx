@@ -10,7 +10,7 @@ import { to } from "@/lib/kinds";
 import { countText } from "@/lib/numbers";
 
 export function RollBackCommand({ plan }: { plan: PlanDetail }) {
-  const rollBack = useRollBackPlan(plan.id);
+  const rollBack = useRollBackPlan(plan);
   const navigate = useNavigate();
   const session = useSession().data;
   const [asking, setAsking] = useState(false);

@@ -1,0 +1,38 @@
+"""Count what has happened to a plan: whoever commands it names how much of that they have seen.
+
+A command in the history that changes nothing about the plan, such as a dry run or news of a change
+elsewhere, does not count: nobody decides otherwise for it.
+"""
+
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from apps.plans.models import Plan, PlanEvent
+from apps.plans.selectors.approvals import ACCEPT_OVERLOAD, ROLL_BACK
+from weir.lifecycle.plans import PlanCommand
+
+CREATE = "create"
+EXPIRE = "expire"
+LOSE = "lose"
+COUNTED = sorted(
+    {*(command.value for command in PlanCommand)}
+    | {CREATE, ACCEPT_OVERLOAD, ROLL_BACK, EXPIRE, LOSE}
+)
+"""The commands of events by which a plan is no longer what somebody has read."""
+
+
+def plan_version(plan: Plan) -> int:
+    """Return the version of a plan. Under its lock, and that of its system, it stays so."""
+    return plan.events.filter(command__in=COUNTED).count()
+
+
+def with_version(plans: QuerySet[Plan]) -> QuerySet[Plan]:
+    """Annotate `version`: read with the row, so that what is read after it is as new or newer."""
+    counts = (
+        PlanEvent.objects.filter(plan=OuterRef("pk"), command__in=COUNTED)
+        .order_by()
+        .values("plan")
+        .annotate(count=Count("pk"))
+        .values("count")
+    )
+    return plans.annotate(version=Coalesce(Subquery(counts), 0))
