@@ -118,6 +118,13 @@ class DeclaredClient(APIClient):
         return answer
 
 
+def tagged_version(answer: Any) -> int:
+    """The version that the tag of an answer names; behind it stands a hash of the body."""
+    version, digest = answer["ETag"].strip('"').split("-")
+    assert digest, answer["ETag"]
+    return int(version)
+
+
 def client_of(user: User | None) -> APIClient:
     """The API as this person; None is somebody who is not signed in."""
     client = DeclaredClient()

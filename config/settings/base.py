@@ -64,6 +64,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    # Outside all that adds headers: a 304 has those of the full answer.
+    "apps.common.api.polling.Polling",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -147,7 +149,11 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "`If-Match` with the change, or with the command on a plan (428 without, 412 when somebody "
         "was faster). A plan is approved by its `content_hash`, too. A creating POST that takes "
         "`Idempotency-Key` may be repeated with the same key: it answers as before.\n\n"
-        "**Long operations** answer 202 with the `Location` of what shows their progress. "
+        "**Reads** answer with an `ETag`, too: the version, where there is one, and a hash of the "
+        'body, such as `"3-5f0c…"`. Send it as `If-None-Match` to read again: 304, without a body, '
+        "while the answer is the same. `If-Match` compares the version alone.\n\n"
+        "**Long operations** answer 202 with the `Location` of what shows their progress, and "
+        "`Retry-After`. "
         "Read it until its `state`, or that of its `run`, is one that nothing follows: of runs "
         "`succeeded`, `infeasible`, `failed`, `cancelled`; of executions `succeeded`, `stopped`, "
         "`rolled_back`, `failed`; of firings all but `waiting` and `computing`; of imports all "

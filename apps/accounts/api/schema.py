@@ -8,7 +8,7 @@ from rest_framework.permissions import SAFE_METHODS
 
 from apps.accounts.api.permissions import RolePermission
 from apps.accounts.domain.roles import GRANTS, Permission, Role, permissions_of
-from apps.common.api.preconditions import IDEMPOTENCY_KEY
+from apps.common.api.preconditions import IDEMPOTENCY_KEY, IF_NONE_MATCH
 from apps.common.api.schema import REPLAYED, error_statuses, problem_reference
 
 EVERYBODY = GRANTS[Role.VIEWER]
@@ -36,11 +36,13 @@ class RoleSchema(AutoSchema):
         return operation
 
     def get_override_parameters(self) -> list[Any]:
-        """Return what the method declares, and the key of an operation that may be repeated."""
+        """Return what the method declares, and what callers send who ask again."""
         parameters = list(super().get_override_parameters())
         name = getattr(self.view, "action", None) or self.method.lower()
         if getattr(getattr(self.view, name, None), "takes_idempotency_key", False):
             parameters.append(IDEMPOTENCY_KEY)
+        if self.method == "GET" and name not in getattr(self.view, "streams", ()):
+            parameters.append(IF_NONE_MATCH)
         return parameters
 
     def get_summary(self) -> str:

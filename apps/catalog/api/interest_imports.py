@@ -299,6 +299,7 @@ class InterestViewSet(viewsets.GenericViewSet[Any]):
     queryset = InterestImport.objects.none()
     pagination_class = None
     filter_backends: list[Any] = []
+    streams = ("export",)
 
     @extend_schema(
         parameters=[

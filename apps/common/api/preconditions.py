@@ -1,6 +1,7 @@
 """Check If-Match on writes and Idempotency-Key on POSTs."""
 
 import json
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -19,6 +20,9 @@ from rest_framework.response import Response
 from apps.common.errors import ApplicationError, Conflict, PreconditionFailed, PreconditionRequired
 from apps.common.models import IDEMPOTENCY_KEYS_KEPT, IdempotencyKey
 
+VERSION_NAMED = re.compile(r'(?:W/)?"?([0-9]{1,18})(?:-[^"]*)?"?')
+"""A version as If-Match names it; what follows it identifies a body, which edits do not need."""
+
 
 def etag(version: int) -> str:
     """Return the entity tag of a row version."""
@@ -33,14 +37,20 @@ def expected_version(request: Request) -> int:
             "if_match_required",
             "Send If-Match with the ETag (or the quoted `version`) of the object you edit.",
         )
-    try:
-        return int(header.removeprefix("W/").strip('"'))
-    except ValueError:
+    named = VERSION_NAMED.fullmatch(header)
+    if named is None:
         raise PreconditionFailed(
             "version_mismatch", f"If-Match {header} names no version of this object."
-        ) from None
+        )
+    return int(named[1])
 
 
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="`ETag` of an answer that you have: 304 while it is the same.",
+)
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 200},

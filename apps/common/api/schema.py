@@ -1,4 +1,4 @@
-"""Add to the schema what drf-spectacular cannot see: problem documents, `ETag` and `Location`."""
+"""Add to the schema what drf-spectacular cannot see: problem documents, 304, and headers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -170,6 +170,22 @@ ETAG = {
     "required": True,
     "schema": {"type": "string"},
 }
+ETAG_READ = {
+    "description": "The object's version and a hash of the answer; send it as If-Match when you "
+    "change the object, as If-None-Match when you read it again.",
+    "required": True,
+    "schema": {"type": "string"},
+}
+ETAG_HASH = {
+    "description": "A hash of the answer; send it as If-None-Match when you read it again.",
+    "required": True,
+    "schema": {"type": "string"},
+}
+POLL_AFTER = {
+    "description": "In how many seconds it makes sense to look at `Location`.",
+    "required": True,
+    "schema": {"type": "integer", "minimum": 0},
+}
 LOCATION = {
     "description": "Address of the new object; with 202, of the object that shows the progress.",
     "required": True,
@@ -180,7 +196,8 @@ LOCATION = {
 def add_headers(
     result: dict[str, Any], generator: Any, request: Any, public: bool
 ) -> dict[str, Any]:
-    """Add `Location` to every 201 and 202, and `ETag` to objects whose changes need If-Match."""
+    """Add `Location` to every 201 and 202, `Retry-After` to 202, 304 to reads, and `ETag` to these
+    and to objects whose changes need If-Match."""
     paths: dict[str, dict[str, Any]] = result.get("paths", {})
     versioned = {
         path
@@ -198,14 +215,27 @@ def add_headers(
         for path in versioned
         if not path.endswith("}") and "get" not in paths[path]
     }
+    result.setdefault("components", {}).setdefault("responses", {})["NotModified"] = {
+        "description": "The answer is still the one that `If-None-Match` names; it has no body.",
+        "headers": {"ETag": ETAG_HASH},
+    }
     for path, operations in paths.items():
         for operation in operations.values():
-            for status, response in operation.get("responses", {}).items():
+            responses = operation.get("responses", {})
+            read = any(one["name"] == "If-None-Match" for one in operation.get("parameters", ()))
+            for status, response in responses.items():
                 if status[0] != "2":
                     continue
                 if status in ("201", "202"):
                     response.setdefault("headers", {})["Location"] = LOCATION
+                if status == "202":
+                    response.setdefault("headers", {})["Retry-After"] = POLL_AFTER
                 made = status in ("201", "202") and f"{path}/{{id}}" in versioned
-                if made or (path in versioned and status == "200"):
+                if status == "200" and read:
+                    tag = ETAG_READ if path in versioned else ETAG_HASH
+                    response.setdefault("headers", {})["ETag"] = tag
+                elif made or (path in versioned and status == "200"):
                     response.setdefault("headers", {})["ETag"] = ETAG
+            if read:
+                responses["304"] = {"$ref": "#/components/responses/NotModified"}
     return result

@@ -16054,6 +16054,15 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description The answer is still the one that `If-None-Match` names; it has no body. */
+        NotModified: {
+            headers: {
+                /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                ETag: string;
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
     };
     parameters: never;
     requestBodies: never;
@@ -16082,7 +16091,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -16090,12 +16102,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedAgentList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -16169,7 +16184,10 @@ export interface operations {
     agents_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -16179,12 +16197,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Agent"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -16305,7 +16326,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -16313,12 +16337,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedAllocationList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -16364,6 +16391,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -16448,7 +16477,10 @@ export interface operations {
                 /** @description Words; each must appear in one of `name`, `resource`. */
                 search?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 allocation_id: string;
             };
@@ -16458,12 +16490,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedResourceLoadList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -16492,7 +16527,10 @@ export interface operations {
                 /** @description Words; each must appear in one of `consumer_class`, `flow`, `node`. */
                 search?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 allocation_id: string;
             };
@@ -16502,12 +16540,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedClassPopulationList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -16536,7 +16577,10 @@ export interface operations {
                 /** @description Words; each must appear in one of `flow`. */
                 search?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 allocation_id: string;
             };
@@ -16546,12 +16590,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedFlowRateList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -16571,7 +16618,10 @@ export interface operations {
     allocations_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -16581,12 +16631,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["AllocationDetail"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -16634,6 +16687,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -16667,7 +16722,10 @@ export interface operations {
                 /** @description Default: the one in force, or else the one before. */
                 with?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -16677,12 +16735,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Comparison"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -16704,7 +16765,10 @@ export interface operations {
             query: {
                 consumer_class: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -16714,12 +16778,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Explained"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -16740,7 +16807,10 @@ export interface operations {
     allocations_methods_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -16750,12 +16820,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["SideBySide"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -16946,6 +17019,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -17041,7 +17116,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -17049,12 +17127,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedAuditEntryList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -17074,7 +17155,10 @@ export interface operations {
     audit_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -17084,12 +17168,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["AuditEntry"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -17130,7 +17217,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -17138,6 +17228,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -17175,6 +17267,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedBrokerList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -17282,7 +17375,10 @@ export interface operations {
     brokers_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -17292,7 +17388,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -17324,6 +17420,7 @@ export interface operations {
                     "application/json": components["schemas"]["Broker"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -17490,7 +17587,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -17499,12 +17599,15 @@ export interface operations {
             /** @description A line for each object. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/csv": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -17609,7 +17712,10 @@ export interface operations {
                 /** @description Of this system alone. */
                 system?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -17617,12 +17723,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedCalibrationSettingsList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -17642,7 +17751,10 @@ export interface operations {
     calibration_settings_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -17652,7 +17764,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -17660,6 +17772,7 @@ export interface operations {
                     "application/json": components["schemas"]["CalibrationSettings"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -17736,7 +17849,10 @@ export interface operations {
             query: {
                 system: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -17744,12 +17860,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CalibrationState"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -17782,7 +17901,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -17790,12 +17912,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedFitList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -17840,6 +17965,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
                     [name: string]: unknown;
@@ -17917,7 +18044,10 @@ export interface operations {
     calibrations_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -17927,7 +18057,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -17935,6 +18065,7 @@ export interface operations {
                     "application/json": components["schemas"]["FitDetail"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -18149,7 +18280,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -18157,12 +18291,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedChannelList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -18252,7 +18389,10 @@ export interface operations {
     channels_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -18262,7 +18402,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -18270,6 +18410,7 @@ export interface operations {
                     "application/json": components["schemas"]["Channel"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -18405,6 +18546,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -18433,7 +18576,10 @@ export interface operations {
     computations_list: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -18441,12 +18587,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Computations"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -18464,7 +18613,10 @@ export interface operations {
     connection_products_list: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -18472,12 +18624,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ConnectionProducts"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -18508,7 +18663,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -18516,12 +18674,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedConnectionList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -18607,7 +18768,10 @@ export interface operations {
     connections_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -18617,7 +18781,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -18625,6 +18789,7 @@ export interface operations {
                     "application/json": components["schemas"]["Connection"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -18804,7 +18969,10 @@ export interface operations {
                 updated_since?: string;
                 utility?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -18812,6 +18980,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -18856,6 +19026,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedConsumerClassList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -18973,7 +19144,10 @@ export interface operations {
     consumer_classes_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -18983,7 +19157,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -19022,6 +19196,7 @@ export interface operations {
                     "application/json": components["schemas"]["ConsumerClass"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -19193,7 +19368,10 @@ export interface operations {
                 updated_since?: string;
                 utility?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -19202,12 +19380,15 @@ export interface operations {
             /** @description A line for each object. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/csv": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -19324,7 +19505,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -19332,12 +19516,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedCorrelationAnalysisList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -19383,6 +19570,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -19467,7 +19656,10 @@ export interface operations {
                 page_size?: number;
                 state?: components["schemas"]["SuggestionStateEnum"];
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 analysis_id: string;
             };
@@ -19477,12 +19669,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedSuggestionList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -19502,7 +19697,10 @@ export interface operations {
     correlation_analyses_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -19512,12 +19710,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CorrelationAnalysisDetail"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -19557,7 +19758,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -19565,6 +19769,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -19596,6 +19802,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedCorrelationKeyList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -19690,7 +19897,10 @@ export interface operations {
     correlation_keys_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -19700,7 +19910,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -19726,6 +19936,7 @@ export interface operations {
                     "application/json": components["schemas"]["CorrelationKey"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -19880,7 +20091,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -19889,12 +20103,15 @@ export interface operations {
             /** @description A line for each object. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/csv": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -19984,7 +20201,10 @@ export interface operations {
     correlation_suggestions_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -19994,12 +20214,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Suggestion"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -20188,7 +20411,10 @@ export interface operations {
                 /** @description Words; each must appear in one of `publisher`. */
                 search?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 suggestion_id: string;
             };
@@ -20198,12 +20424,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedMemberList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -20238,7 +20467,10 @@ export interface operations {
                 until?: string;
                 webhook?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -20246,12 +20478,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedDeliveryList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -20271,7 +20506,10 @@ export interface operations {
     deliveries_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -20281,12 +20519,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["DeliveryDetail"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -20322,6 +20563,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -20393,7 +20636,10 @@ export interface operations {
     event_types_list: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -20401,12 +20647,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["EventTypes"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -20439,7 +20688,10 @@ export interface operations {
                 /** @description true: only requests that change something. */
                 writes?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -20447,12 +20699,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedExchangeList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -20488,7 +20743,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -20496,12 +20754,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedExecutionList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -20521,7 +20782,10 @@ export interface operations {
     executions_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -20531,12 +20795,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ExecutionDetail"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -20831,7 +21098,10 @@ export interface operations {
             query: {
                 system: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -20839,12 +21109,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Filtering"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -20865,7 +21138,10 @@ export interface operations {
             query: {
                 system: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -20873,12 +21149,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["SystemFlows"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -20919,7 +21198,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -20927,6 +21209,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -20958,6 +21242,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedGroupList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -21052,7 +21337,10 @@ export interface operations {
     groups_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -21062,7 +21350,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -21088,6 +21376,7 @@ export interface operations {
                     "application/json": components["schemas"]["Group"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -21242,7 +21531,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -21251,12 +21543,15 @@ export interface operations {
             /** @description A line for each object. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/csv": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -21348,7 +21643,10 @@ export interface operations {
             query: {
                 system: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -21356,12 +21654,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["HandOvers"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -21380,7 +21681,10 @@ export interface operations {
     inbox_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -21388,12 +21692,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Inbox"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -21430,7 +21737,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -21438,12 +21748,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedInterestImportList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -21507,6 +21820,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -21536,7 +21851,10 @@ export interface operations {
     interest_imports_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -21546,12 +21864,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["InterestImport"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -21596,6 +21917,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -21685,7 +22008,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -21693,6 +22019,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -21729,6 +22057,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedLinkList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -21831,7 +22160,10 @@ export interface operations {
     links_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -21841,7 +22173,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -21872,6 +22204,7 @@ export interface operations {
                     "application/json": components["schemas"]["Link"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -22033,7 +22366,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -22042,12 +22378,15 @@ export interface operations {
             /** @description A line for each object. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/csv": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -22142,7 +22481,10 @@ export interface operations {
             query: {
                 system: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -22150,12 +22492,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["MapInForce"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -22178,7 +22523,10 @@ export interface operations {
             query: {
                 system: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -22186,12 +22534,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Mappable"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -22210,7 +22561,10 @@ export interface operations {
     mapping_methods_list: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -22218,12 +22572,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["MappingMethods"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -22250,7 +22607,10 @@ export interface operations {
                 /** @description Of this system alone. */
                 system?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -22258,12 +22618,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedMappingSettingsList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -22283,7 +22646,10 @@ export interface operations {
     mapping_settings_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -22293,7 +22659,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -22301,6 +22667,7 @@ export interface operations {
                     "application/json": components["schemas"]["MappingSettings"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -22392,7 +22759,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -22400,12 +22770,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedMappingList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -22450,6 +22823,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -22525,7 +22900,10 @@ export interface operations {
     mappings_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -22535,12 +22913,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["MappingDetail"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -22566,7 +22947,10 @@ export interface operations {
                 /** @description At most; 50 where left out. */
                 rows?: number;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -22576,12 +22960,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Heat"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -22669,7 +23056,10 @@ export interface operations {
                 /** @description Words; each must appear in one of `flow`. */
                 search?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 mapping_id: string;
             };
@@ -22679,12 +23069,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedFlowMoveList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -22716,7 +23109,10 @@ export interface operations {
                 /** @description Words; each must appear in one of `user`. */
                 search?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 mapping_id: string;
             };
@@ -22726,12 +23122,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedReceiverList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -22757,7 +23156,10 @@ export interface operations {
                 /** @description Its name. */
                 user: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 mapping_id: string;
             };
@@ -22767,12 +23169,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ReceiverDetail"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -22798,7 +23203,10 @@ export interface operations {
                 name?: string;
                 system: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -22806,12 +23214,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ModelStates"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -22831,7 +23242,10 @@ export interface operations {
     optimizers_list: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -22839,12 +23253,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Optimizers"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -22880,7 +23297,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -22888,12 +23308,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedCandidateList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -22913,7 +23336,10 @@ export interface operations {
     overlay_candidates_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -22923,12 +23349,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CandidateDetail"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -23076,7 +23505,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -23084,12 +23516,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedEvaluationList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -23135,6 +23570,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -23164,7 +23601,10 @@ export interface operations {
     overlay_evaluations_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -23174,12 +23614,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Evaluation"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -23224,6 +23667,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -23271,6 +23716,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -23403,7 +23850,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -23411,6 +23861,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -23451,6 +23903,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedOverlayList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -23561,7 +24014,10 @@ export interface operations {
     overlays_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -23571,7 +24027,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -23606,6 +24062,7 @@ export interface operations {
                     "application/json": components["schemas"]["Overlay"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -23752,7 +24209,10 @@ export interface operations {
     overview_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -23760,12 +24220,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["SystemsOverview"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -23783,7 +24246,10 @@ export interface operations {
     placement_methods_list: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -23791,12 +24257,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PlacementMethods"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -23832,7 +24301,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -23840,12 +24312,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedPlacementList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -23891,6 +24366,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -23966,7 +24443,10 @@ export interface operations {
     placements_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -23976,12 +24456,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PlacementDetail"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -24026,6 +24509,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -24102,7 +24587,10 @@ export interface operations {
     placements_parts_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -24112,12 +24600,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Parts"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -24192,7 +24683,10 @@ export interface operations {
     placements_rounds_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -24202,12 +24696,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Rounds"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -24287,7 +24784,10 @@ export interface operations {
                 search?: string;
                 to_broker?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 placement_id: string;
             };
@@ -24297,12 +24797,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedPlacementMoveList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -24342,7 +24845,10 @@ export interface operations {
                 /** @description `me`: in review, and yours to decide. */
                 waiting_for?: "me";
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -24350,12 +24856,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedPlanList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -24431,7 +24940,10 @@ export interface operations {
     plans_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -24441,7 +24953,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -24449,6 +24961,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlanDetail"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -24588,7 +25101,10 @@ export interface operations {
     plans_change_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -24598,12 +25114,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ChangeOfPlan"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -24746,6 +25265,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -24781,7 +25302,10 @@ export interface operations {
                 /** @description `json`: a document for programs; `text`: to paste into a ticket. */
                 as?: "json" | "text";
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -24791,6 +25315,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -24800,6 +25326,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -24819,7 +25346,10 @@ export interface operations {
     plans_levels_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -24829,12 +25359,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PlanLevels"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -25097,7 +25630,10 @@ export interface operations {
                 /** @description 1 to 366; default 7. */
                 days?: number;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -25105,12 +25641,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PlanOutcomes"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -25138,7 +25677,10 @@ export interface operations {
                 /** @description The policy of this system alone. */
                 system?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -25146,12 +25688,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedPolicyList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -25171,7 +25716,10 @@ export interface operations {
     policies_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -25181,7 +25729,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -25189,6 +25737,7 @@ export interface operations {
                     "application/json": components["schemas"]["Policy"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -25271,7 +25820,10 @@ export interface operations {
     processes_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -25279,12 +25831,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Processes"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -25326,7 +25881,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -25334,6 +25892,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -25371,6 +25931,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedPublisherList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -25474,7 +26035,10 @@ export interface operations {
     publishers_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -25484,7 +26048,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -25516,6 +26080,7 @@ export interface operations {
                     "application/json": components["schemas"]["Publisher"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -25679,7 +26244,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -25688,12 +26256,15 @@ export interface operations {
             /** @description A line for each object. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/csv": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -25804,7 +26375,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -25812,12 +26386,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedFiringList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -25837,7 +26414,10 @@ export interface operations {
     recomputation_firings_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -25847,12 +26427,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Firing"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -25875,7 +26458,10 @@ export interface operations {
                 every_s?: number | null;
                 timezone?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -25883,12 +26469,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["SchedulePreview"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -25923,7 +26512,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -25931,12 +26523,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedScheduleList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -26015,7 +26610,10 @@ export interface operations {
     recomputation_schedules_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -26025,7 +26623,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -26033,6 +26631,7 @@ export interface operations {
                     "application/json": components["schemas"]["Schedule"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -26168,6 +26767,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -26213,7 +26814,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -26221,12 +26825,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedTriggerList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -26306,7 +26913,10 @@ export interface operations {
     recomputation_triggers_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -26316,7 +26926,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -26324,6 +26934,7 @@ export interface operations {
                     "application/json": components["schemas"]["Trigger"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -26442,7 +27053,10 @@ export interface operations {
     recordings_list: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -26450,12 +27064,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Recordings"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -26475,7 +27092,10 @@ export interface operations {
             query: {
                 system: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -26483,12 +27103,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["RepairList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -26581,7 +27204,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -26589,12 +27215,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedRunList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -26614,7 +27243,10 @@ export interface operations {
     runs_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -26624,12 +27256,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -26674,6 +27309,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -26767,6 +27404,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -26841,7 +27480,10 @@ export interface operations {
     runs_result_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -26852,12 +27494,15 @@ export interface operations {
             /** @description A result as in docs/formats.md. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": Record<string, never>;
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -26877,7 +27522,10 @@ export interface operations {
     runs_snapshot_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -26888,12 +27536,15 @@ export interface operations {
             /** @description A problem as in docs/formats.md. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": Record<string, never>;
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -26912,7 +27563,10 @@ export interface operations {
     session_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -26920,12 +27574,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Session"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -27020,7 +27677,10 @@ export interface operations {
     session_notifications_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -27028,7 +27688,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -27036,6 +27696,7 @@ export interface operations {
                     "application/json": components["schemas"]["NotificationSettings"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -27174,7 +27835,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -27182,6 +27846,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -27218,6 +27884,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedSloList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -27321,7 +27988,10 @@ export interface operations {
     slos_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -27331,7 +28001,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -27362,6 +28032,7 @@ export interface operations {
                     "application/json": components["schemas"]["Slo"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -27523,7 +28194,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -27532,12 +28206,15 @@ export interface operations {
             /** @description A line for each object. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/csv": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -27654,7 +28331,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -27662,6 +28342,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -27697,6 +28379,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedStreamList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -27797,7 +28480,10 @@ export interface operations {
     streams_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -27807,7 +28493,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -27837,6 +28523,7 @@ export interface operations {
                     "application/json": components["schemas"]["Stream"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -27997,7 +28684,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -28006,12 +28696,15 @@ export interface operations {
             /** @description A line for each object. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/csv": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -28121,7 +28814,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -28129,12 +28825,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedStudyList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -28205,6 +28904,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
                     [name: string]: unknown;
@@ -28236,7 +28937,10 @@ export interface operations {
     studies_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -28246,7 +28950,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -28254,6 +28958,7 @@ export interface operations {
                     "application/json": components["schemas"]["StudyDetail"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -28393,6 +29098,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -28440,6 +29147,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -28479,7 +29188,10 @@ export interface operations {
                 search?: string;
                 status?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 study_id: string;
             };
@@ -28489,12 +29201,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedStudyPointList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -28514,7 +29229,10 @@ export interface operations {
     studies_points_csv_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 study_id: string;
             };
@@ -28525,12 +29243,15 @@ export interface operations {
             /** @description One line per point. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/csv": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -28644,7 +29365,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -28652,6 +29376,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -28690,6 +29416,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedSubscriberList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -28796,7 +29523,10 @@ export interface operations {
     subscribers_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -28806,7 +29536,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -28839,6 +29569,7 @@ export interface operations {
                     "application/json": components["schemas"]["Subscriber"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -29003,7 +29734,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -29012,12 +29746,15 @@ export interface operations {
             /** @description A line for each object. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/csv": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -29133,7 +29870,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -29141,6 +29881,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -29181,6 +29923,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedSystemList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -29287,7 +30030,10 @@ export interface operations {
     systems_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -29297,7 +30043,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -29332,6 +30078,7 @@ export interface operations {
                     "application/json": components["schemas"]["System"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -29588,7 +30335,10 @@ export interface operations {
     system_checklist: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -29598,12 +30348,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Checklist"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -29784,7 +30537,10 @@ export interface operations {
     systems_restored_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -29794,12 +30550,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Restored"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -29878,7 +30637,10 @@ export interface operations {
                 /** @description Mean over this time, 1 to 1800; 60 when not given. */
                 window_s?: number;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -29888,12 +30650,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["SystemTraffic"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -29915,7 +30680,10 @@ export interface operations {
             query: {
                 system: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -29923,12 +30691,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Telemetry"][];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -29953,7 +30724,10 @@ export interface operations {
                 span?: "day" | "hour" | "week";
                 system: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -29961,12 +30735,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Levels"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -29987,7 +30764,10 @@ export interface operations {
             query: {
                 system: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -29995,12 +30775,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["LossList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -30025,7 +30808,10 @@ export interface operations {
                 /** @description `links`: return links only; all other measurements are empty. */
                 only?: "links";
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -30033,12 +30819,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Series"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -30070,7 +30859,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -30078,12 +30870,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedTokenList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -30219,7 +31014,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -30227,6 +31025,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -30291,6 +31091,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedTopicList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -30444,7 +31245,10 @@ export interface operations {
     topics_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -30454,7 +31258,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -30513,6 +31317,7 @@ export interface operations {
                     "application/json": components["schemas"]["Topic"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -30682,7 +31487,10 @@ export interface operations {
     topics_adaptation_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -30692,12 +31500,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Adaptation"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -30824,7 +31635,10 @@ export interface operations {
     topics_publisher_times_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -30834,12 +31648,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PublisherTimes"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -30858,7 +31675,10 @@ export interface operations {
     topic_rate_range: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -30868,12 +31688,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["TopicRateRange"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -30915,7 +31738,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -30924,12 +31750,15 @@ export interface operations {
             /** @description A line for each object. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/csv": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -31045,7 +31874,10 @@ export interface operations {
     topology_methods_list: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -31053,12 +31885,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["TopologyMethods"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -31076,7 +31911,10 @@ export interface operations {
     topology_planners_list: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -31084,12 +31922,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["TopologyPlanners"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -31121,7 +31962,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -31129,12 +31973,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedUserList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
@@ -31216,7 +32063,10 @@ export interface operations {
     users_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -31226,7 +32076,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -31234,6 +32084,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -31382,7 +32233,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -31390,6 +32244,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -31425,6 +32281,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedUtilityFunctionList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -31526,7 +32383,10 @@ export interface operations {
     utility_functions_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -31536,7 +32396,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -31566,6 +32426,7 @@ export interface operations {
                     "application/json": components["schemas"]["UtilityFunction"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -31727,7 +32588,10 @@ export interface operations {
                 /** @description At this time or later. */
                 updated_since?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -31736,12 +32600,15 @@ export interface operations {
             /** @description A line for each object. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/csv": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -31834,7 +32701,10 @@ export interface operations {
     utility_kinds_list: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -31842,12 +32712,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["UtilityKinds"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
@@ -31930,7 +32803,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -31938,12 +32814,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedWaitingMessageList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -31976,7 +32855,10 @@ export interface operations {
                 /** @description Before this time. */
                 until?: string;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -31984,12 +32866,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedWebhookList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
@@ -32074,7 +32959,10 @@ export interface operations {
     webhooks_retrieve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -32084,7 +32972,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description The object's version; send it as If-Match when you change the object. */
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
                     ETag: string;
                     [name: string]: unknown;
                 };
@@ -32092,6 +32980,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
+            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
@@ -32288,6 +33177,8 @@ export interface operations {
                     "Idempotency-Replayed"?: "true";
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
                     [name: string]: unknown;
                 };
                 content: {
