@@ -269,7 +269,6 @@ REQUESTS: dict[str, Example] = {
     "PATCH /recomputation/triggers/{id}": {"threshold": 0.3, "reason": WHY},
     "POST /agents": {"broker": BROKER, "address": "nats://10.1.2.3:4222"},
     "PATCH /agents/{id}": {"address": "nats://10.1.2.4:4222", "reason": WHY},
-    "POST /plans": {"system": SYSTEM, "title": "Bring the model into force"},
     "PUT /systems/{id}/model": {
         "kinds": {
             "correlation_key": [
@@ -285,6 +284,12 @@ REQUESTS: dict[str, Example] = {
         "within": "managed-by=git",
         "reason": WHY,
     },
+    "POST /plans": {
+        "system": SYSTEM,
+        "title": "Bring the model into force",
+        "change_ticket": "CHG0042317",
+    },
+    "PATCH /plans/{id}": {"change_ticket": "https://tickets.example.org/CHG0042317"},
     "PUT /systems/{id}/access": {"unmanaged": "report", "confirm": True, "reason": WHY},
     "PUT /systems/{id}/retention": {"retention_s": 7200, "confirm": False, "reason": WHY},
     "POST /systems/{id}/adopt-restored": {"reason": WHY},

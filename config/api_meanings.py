@@ -175,6 +175,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "dry_run": "Check it against the live state; nothing is touched.",
         "accept_overload": "Accept that it loads more than a capacity.",
         "roll_back": "Make a plan that rolls it back.",
+        "edit": "Name its change ticket.",
     },
     "ExecutionCommandEnum": {
         "pause": "Begin no further step.",

@@ -92,6 +92,14 @@ class Plan(BaseModel):
     execution = models.OneToOneField(
         Execution, on_delete=models.RESTRICT, null=True, related_name="plan"
     )
+    # Nobody approves it: it is no part of the document, and anybody who proposes plans corrects it.
+    change_ticket = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The change record elsewhere, or its address; empty: none was named.",
+    )
 
     class Meta:
         ordering = ["-id"]

@@ -9,17 +9,19 @@ from apps.common.api.forms import Form
 from apps.executions.api.serializers import EXECUTION_STATES, SettingMemberField
 from apps.plans.domain.verdicts import Judged
 from apps.plans.models import Decision, Plan
-from apps.plans.selectors.approvals import ACCEPT_OVERLOAD, DRY_RUN, NEEDS, ROLL_BACK
+from apps.plans.selectors.approvals import ACCEPT_OVERLOAD, DRY_RUN, EDIT, NEEDS, ROLL_BACK
 from apps.systems.api.entities import Reference
-from apps.systems.models import System
+from apps.systems.domain.labels import is_one_line
+from apps.systems.models import CONTROL_CHARACTER, System
 from weir.enactment.terms import Reason
 from weir.lifecycle.plans import PlanState
 
 PLAN_STATES = [(state.value, state.value) for state in PlanState]
-PLAN_COMMANDS = choices(*NEEDS, DRY_RUN, ACCEPT_OVERLOAD, ROLL_BACK)
+PLAN_COMMANDS = choices(*NEEDS, DRY_RUN, ACCEPT_OVERLOAD, ROLL_BACK, EDIT)
 LEFT_OUT_REASONS = choices(*Reason)
 CHECK_STATES = [(state, state) for state in ("pass", "fail", "warn", "unknown")]
 MAX_COMMENT = 2000
+LONGEST_TICKET = Plan._meta.get_field("change_ticket").max_length
 
 
 class BlastRadiusSerializer(serializers.Serializer[dict[str, Any]]):
@@ -78,6 +80,10 @@ class PlanSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField(source="plan.created_at")
     submitted_at = serializers.DateTimeField(source="plan.submitted_at", allow_null=True)
     waiting_since = serializers.DateTimeField(source="plan.waiting_since", allow_null=True)
+    change_ticket = serializers.CharField(
+        source="plan.change_ticket",
+        help_text="The change record elsewhere, or its address; empty: none was named.",
+    )
     model_version = serializers.IntegerField(source="plan.model_version")
     content_hash = serializers.CharField(source="plan.content_hash")
     run = serializers.UUIDField(allow_null=True)
@@ -384,11 +390,34 @@ class PlanDetailSerializer(PlanSerializer):
     executions = PlanExecutionRowSerializer(many=True)
 
 
+class TicketField(serializers.CharField):
+    """Accept the name or the address of a change record: one line of text."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("max_length", LONGEST_TICKET)
+        kwargs.setdefault("allow_blank", True)
+        kwargs.setdefault("help_text", "The change record elsewhere, or its address; empty: none.")
+        super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        text: str = super().to_internal_value(data)
+        if not is_one_line(text):
+            raise serializers.ValidationError(CONTROL_CHARACTER)
+        return text
+
+
+class PlanEditSerializer(Form[dict[str, Any]]):
+    """Read what may be changed of a plan."""
+
+    change_ticket = TicketField()
+
+
 class ModelPlanSerializer(Form[dict[str, Any]]):
     """Read of which system to bring the model into force."""
 
     system = Reference(System)
     title = serializers.CharField(required=False, default="", allow_blank=True, max_length=200)
+    change_ticket = TicketField(required=False)
 
 
 class ApproveSerializer(Form[dict[str, Any]]):

@@ -34,6 +34,7 @@ from apps.plans.api.serializers import (
     OutcomeSerializer,
     PlanChecksSerializer,
     PlanDetailSerializer,
+    PlanEditSerializer,
     PlanLevelsSerializer,
     PlanReasonSerializer,
     PlanSerializer,
@@ -82,6 +83,7 @@ class PlanFilter(CreatedFilter):
     system = filters.UUIDFilter(field_name="system__public_id")
     state = filters.MultipleChoiceFilter(field_name="state_now", choices=PLAN_STATES)
     person = Person("author")
+    change_ticket = filters.CharFilter(label="Exactly this change ticket.")
 
     waiting_for = filters.ChoiceFilter(
         choices=[("me", "me")],
@@ -117,6 +119,7 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
     ordering = ["-id"]
     needs = {
         "create": Permission.PROPOSE_PLAN,
+        "partial_update": Permission.PROPOSE_PLAN,
         "submit": Permission.PROPOSE_PLAN,
         "withdraw": Permission.PROPOSE_PLAN,
         "discard": Permission.PROPOSE_PLAN,
@@ -174,6 +177,13 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
     def retrieve(self, request: Request, id: str) -> Response:
         """Return one plan with its steps, checks, decisions and history."""
         return self._answer(request)
+
+    @extend_schema(
+        parameters=[IF_MATCH], request=PlanEditSerializer, responses=PlanDetailSerializer
+    )
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Name the change ticket of a plan, in any state; what was approved stays approved."""
+        return self._command(request, services.plan_set_ticket, PlanEditSerializer)
 
     @extend_schema(
         parameters=[IF_MATCH], request=PlanReasonSerializer, responses=PlanDetailSerializer

@@ -176,6 +176,7 @@ NEEDS: dict[PlanCommand, tuple[Permission, Gate | None]] = {
 DRY_RUN = "dry_run"
 ROLL_BACK = "roll_back"
 ACCEPT_OVERLOAD = "accept_overload"
+EDIT = "edit"
 
 
 def allowed_commands(
@@ -190,9 +191,9 @@ def allowed_commands(
 ) -> list[str]:
     """List the commands that this person may give this plan now.
 
-    They are those of PLANS, `dry_run`, `accept_overload` and `roll_back`. Where its document was
-    looked at, `overload` says what it would overload, and `has_inverse` whether anything that it
-    does has an inverse.
+    They are those of PLANS, `dry_run`, `accept_overload`, `roll_back`, and `edit` of its ticket.
+    Where its document was looked at, `overload` says what it would overload, and `has_inverse`
+    whether anything that it does has an inverse.
     """
     state = state_now(plan)
     allowed = [
@@ -215,4 +216,6 @@ def allowed_commands(
         allowed.append(ACCEPT_OVERLOAD)
     if state is PlanState.EXECUTED and has_inverse and Permission.PROPOSE_PLAN in permissions:
         allowed.append(ROLL_BACK)
+    if person is not None and Permission.PROPOSE_PLAN in permissions:
+        allowed.append(EDIT)
     return allowed

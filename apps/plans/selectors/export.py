@@ -68,6 +68,8 @@ def _facts(reading: DetailReading) -> list[str]:
         ("Model version", str(plan.model_version)),
         ("Content hash", plan.content_hash),
     ]
+    if plan.change_ticket:
+        facts.append(("Change ticket", plan.change_ticket))
     if reading.stale_because:
         facts.append(("Stale because", reading.stale_because))
     return _table(facts)

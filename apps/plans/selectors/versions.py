@@ -12,11 +12,12 @@ from apps.plans.selectors.approvals import ACCEPT_OVERLOAD, ROLL_BACK
 from weir.lifecycle.plans import PlanCommand
 
 CREATE = "create"
+UPDATE = "update"
 EXPIRE = "expire"
 LOSE = "lose"
 COUNTED = sorted(
     {*(command.value for command in PlanCommand)}
-    | {CREATE, ACCEPT_OVERLOAD, ROLL_BACK, EXPIRE, LOSE}
+    | {CREATE, UPDATE, ACCEPT_OVERLOAD, ROLL_BACK, EXPIRE, LOSE}
 )
 """The commands of events by which a plan is no longer what somebody has read."""
 

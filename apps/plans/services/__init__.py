@@ -13,6 +13,7 @@ from apps.plans.services.review import (
 )
 from apps.plans.services.roll_back import plan_accept_overload, plan_roll_back
 from apps.plans.services.settle import plans_settle
+from apps.plans.services.ticket import plan_set_ticket
 from apps.plans.services.verify import plans_verify
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "plan_of_model",
     "plan_reject",
     "plan_roll_back",
+    "plan_set_ticket",
     "plan_shaped",
     "plan_submit",
     "plan_withdraw",

@@ -35,7 +35,9 @@ NOBODY: Value = {"publishers": []}
 
 
 @transaction.atomic
-def plan_of_model(*, system: System, actor: User | None, title: str = "") -> Plan:
+def plan_of_model(
+    *, system: System, actor: User | None, title: str = "", change_ticket: str = ""
+) -> Plan:
     """Make a draft of what agents have to do differently for the model to be in force.
 
     Raises Conflict `nothing_to_change` where they do it already.
@@ -75,7 +77,7 @@ def plan_of_model(*, system: System, actor: User | None, title: str = "") -> Pla
             *arranged(found, moved),
         ),
     )
-    return plan_create(system=locked, actor=actor, document=document)
+    return plan_create(system=locked, actor=actor, document=document, change_ticket=change_ticket)
 
 
 def _title(found: Difference, ended: list[Action]) -> str:

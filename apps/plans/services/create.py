@@ -37,6 +37,7 @@ def plan_create(
     document: Document,
     run: Run | None = None,
     answerable: User | None = None,
+    change_ticket: str = "",
 ) -> Plan:
     """Make a draft of the document; older plans of its kind that nobody began are superseded.
 
@@ -64,6 +65,7 @@ def plan_create(
         source_name=document.source.name,
         run=run,
         blast_radius=blast_radius(document, locked),
+        change_ticket=change_ticket,
     )
     if plan.model_version != locked.model_version:
         raise Conflict("plan_is_stale", moved_because(plan))

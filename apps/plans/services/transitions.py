@@ -138,8 +138,18 @@ def move(
     tell(row, command.value, actor=actor, title=title, note=note)
 
 
-def tell(row: Plan, command: str, *, actor: User | None, title: str, note: str = "") -> None:
-    """Write the event and the audit entry, and publish them to browsers on commit."""
+def tell(
+    row: Plan,
+    command: str,
+    *,
+    actor: User | None,
+    title: str,
+    note: str = "",
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> None:
+    """Write the event and the audit entry, and publish them to browsers on commit. `before` and
+    `after`: what an edit changed, where the state and the content stay."""
     PlanEvent.objects.create(
         plan=row,
         actor_name=actor.display_name if actor else "Weir",
@@ -156,7 +166,8 @@ def tell(row: Plan, command: str, *, actor: User | None, title: str, note: str =
         object_name=f"{row} {row.title}",
         system_id=row.system.public_id,
         model_version=row.model_version,
-        after={"state": row.state, "content_hash": row.content_hash},
+        before=before,
+        after=after or {"state": row.state, "content_hash": row.content_hash},
         reason=note[:REASON_LENGTH],
     )
     publish("plan", id=row.public_id, system=row.system.public_id, state=row.state)

@@ -32,7 +32,8 @@ KINDS = {
     "plan": Kind(
         "Plans",
         (
-            *("create", "submit", "withdraw", "approve", "reject", "lapse", "expire", "lose"),
+            *("create", "update", "submit", "withdraw", "approve", "reject", "lapse"),
+            *("expire", "lose"),
             *("accept_overload", "dry_run", "execute", "finish", "break_off", "roll_back"),
             *("go_stale", "supersede", "discard", "open_change", "change_approved"),
             *("change_refused", "change_waits", "change_moved", "change_deleted"),

@@ -160,6 +160,19 @@ export function usePlanCommand(seen: Seen) {
   });
 }
 
+/** The change record that the plan has elsewhere; empty takes it away. */
+export function useChangeTicket(seen: Seen) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (ticket: string) =>
+      take(
+        client.PATCH("/api/v1/plans/{id}", { ...asSeen(seen), body: { change_ticket: ticket } }),
+      ),
+    onSuccess: (plan) => queries.setQueryData(keys.plans.one(seen.id), plan),
+    onSettled: () => queries.invalidateQueries({ queryKey: keys.plans.all }),
+  });
+}
+
 export function useExecutePlan(plan: Seen) {
   const queries = useQueryClient();
   return useMutation({

@@ -2921,7 +2921,13 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Name the change ticket of a plan, in any state
+         * @description Name the change ticket of a plan, in any state; what was approved stays approved.
+         *
+         *     Role: editor.
+         */
+        patch: operations["plans_partial_update"];
         trace?: never;
     };
     "/api/v1/plans/{id}/accept-overload": {
@@ -9989,6 +9995,8 @@ export interface components {
             system: string;
             /** @default  */
             title: string;
+            /** @description The change record elsewhere, or its address; empty: none. */
+            change_ticket?: string;
         };
         /** @description One flow, or one class at one broker. */
         ModelState: {
@@ -11713,6 +11721,11 @@ export interface components {
             note?: string;
             edges?: components["schemas"]["OverlayEdgeRequest"][];
         };
+        /** @description What may be changed of a plan. */
+        PatchedPlanEditRequest: {
+            /** @description The change record elsewhere, or its address; empty: none. */
+            change_ticket?: string;
+        };
         /** @description What plans of a system need; values are those in force, inherited ones too. */
         PatchedPolicyRequest: {
             /** @description The installation's default holds; any change ends this. */
@@ -12642,6 +12655,8 @@ export interface components {
             submitted_at: string | null;
             /** Format: date-time */
             waiting_since: string | null;
+            /** @description The change record elsewhere, or its address; empty: none was named. */
+            change_ticket: string;
             model_version: number;
             content_hash: string;
             /** Format: uuid */
@@ -12796,9 +12811,10 @@ export interface components {
          *     - `dry_run`: Check it against the live state; nothing is touched.
          *     - `accept_overload`: Accept that it loads more than a capacity.
          *     - `roll_back`: Make a plan that rolls it back.
+         *     - `edit`: Name its change ticket.
          * @enum {string}
          */
-        PlanCommandEnum: "submit" | "withdraw" | "approve" | "reject" | "execute" | "discard" | "dry_run" | "accept_overload" | "roll_back";
+        PlanCommandEnum: "submit" | "withdraw" | "approve" | "reject" | "execute" | "discard" | "dry_run" | "accept_overload" | "roll_back" | "edit";
         /** @description A plan as a reviewer reads it. */
         PlanDetail: {
             /** Format: uuid */
@@ -12826,6 +12842,8 @@ export interface components {
             submitted_at: string | null;
             /** Format: date-time */
             waiting_since: string | null;
+            /** @description The change record elsewhere, or its address; empty: none was named. */
+            change_ticket: string;
             model_version: number;
             content_hash: string;
             /** Format: uuid */
@@ -20601,6 +20619,8 @@ export interface operations {
                 type?: string[];
             };
             header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
                 /** @description As `after`, which it goes before; what the library of a browser or program sends when it connects again. */
                 "Last-Event-ID"?: string;
             };
@@ -20612,12 +20632,15 @@ export interface operations {
             /** @description Messages `id: <number>`, `data: <CloudEvent>`; the event is that of a webhook. */
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/event-stream": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
@@ -24825,6 +24848,8 @@ export interface operations {
     plans_list: {
         parameters: {
             query?: {
+                /** @description Exactly this change ticket. */
+                change_ticket?: string;
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 kind?: string;
@@ -24896,7 +24921,8 @@ export interface operations {
                 /**
                  * @example {
                  *       "system": "7a1e0000-0000-4000-8000-000000000001",
-                 *       "title": "Bring the model into force"
+                 *       "title": "Bring the model into force",
+                 *       "change_ticket": "CHG0042317"
                  *     }
                  */
                 "application/json": components["schemas"]["ModelPlanRequest"];
@@ -24965,6 +24991,61 @@ export interface operations {
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_partial_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "change_ticket": "https://tickets.example.org/CHG0042317"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PatchedPlanEditRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -30378,7 +30459,10 @@ export interface operations {
                 /** @description Only this kind, such as `broker`; may be given several times. */
                 kind?: string[];
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
             path: {
                 id: string;
             };
@@ -30388,12 +30472,15 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["SystemModel"];
                 };
             };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];

@@ -1,4 +1,4 @@
-import { addressFault } from "./address";
+import { addressFault, isWebAddress } from "./address";
 
 it.each([
   "",
@@ -24,4 +24,25 @@ it.each([
   [`tls://${"r".repeat(300)}:4222`, /at most 300/],
 ])("says what is wrong with %j", (address, fault) => {
   expect(addressFault(address)).toMatch(fault);
+});
+
+it.each([
+  "https://tickets.example.org/CHG-1",
+  "http://tickets:8080/browse/CHG-1?x=1",
+  "HTTPS://a.b",
+])("makes a link of %j", (text) => {
+  expect(isWebAddress(text)).toBe(true);
+});
+
+it.each([
+  "",
+  "CHG0042317",
+  "javascript:alert(1)",
+  "data:text/html,x",
+  "ftp://tickets.example.org",
+  "https://",
+  "see https://tickets.example.org",
+  "https://tickets.example.org and more",
+])("makes no link of %j", (text) => {
+  expect(isWebAddress(text)).toBe(false);
 });

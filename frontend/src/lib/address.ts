@@ -1,4 +1,4 @@
-/** Where neighbours' agents reach a broker: the rules of the API, said while one types. */
+/** Addresses: of brokers by the rules of the API, said while one types; and of pages elsewhere. */
 
 const SCHEMES = ["nats", "tls", "sim"];
 const LONGEST = 300;
@@ -27,4 +27,9 @@ export function addressFault(text: string): string {
     return `The port is missing; an address looks like ${EXAMPLE}.`;
   }
   return "";
+}
+
+/** Whether a text is an address that a browser may open: nothing else becomes a link. */
+export function isWebAddress(text: string): boolean {
+  return /^https?:\/\/[^\s/]\S*$/i.test(text) && URL.canParse(text);
 }

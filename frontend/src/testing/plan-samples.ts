@@ -25,6 +25,7 @@ export const plan = (change: Partial<Plan> = {}): Plan => ({
   created_at: TIME,
   submitted_at: TIME,
   waiting_since: TIME,
+  change_ticket: "",
   model_version: 42,
   content_hash: HASH,
   run: "66666666-6666-4666-8666-666666666666",

@@ -71,8 +71,8 @@ PLAN_COMMANDS = {
     **dict.fromkeys(["approve", "reject", "accept-overload"], frozenset({Role.APPROVER})),
     "execute": OPERATORS,
     "dry-run": EVERYBODY,
-    # A plan of the model, made by a person.
-    "plans": EDITORS,
+    # A plan of the model, made by a person; and the ticket of a plan.
+    **dict.fromkeys(["plans", "{id}"], EDITORS),
 }
 
 

@@ -266,7 +266,7 @@ def test_a_removal_is_not_rolled_back_and_nobody_is_offered_that(harbour, agents
     plans_settle()
     client.force_login(ines)
     shown = client.get(f"/api/v1/plans/{plan.public_id}").json()
-    assert (shown["state"], shown["allowed_commands"]) == ("executed", [])
+    assert (shown["state"], shown["allowed_commands"]) == ("executed", ["edit"])
     address = f"/api/v1/plans/{plan.public_id}/roll-back"
     answer = client.post(address, {}, "application/json", headers=seen(plan))
     assert (answer.status_code, answer.json()["code"]) == (409, "cannot_be_rolled_back")

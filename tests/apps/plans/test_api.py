@@ -251,21 +251,21 @@ def test_allowed_commands_by_person(
         }
 
     assert allowed() == {
-        "ines": ["submit", "discard", "dry_run"],
+        "ines": ["submit", "discard", "dry_run", "edit"],
         "jon": ["dry_run"],
         "tomas": ["dry_run"],
         "olga": ["dry_run"],
     }
     approved(plan, ines, jon)
     assert allowed() == {
-        "ines": ["withdraw", "discard", "dry_run"],
+        "ines": ["withdraw", "discard", "dry_run", "edit"],
         "jon": ["reject", "dry_run"],
         "tomas": ["approve", "reject", "dry_run"],
         "olga": ["dry_run"],
     }
     given(people["tomas"], plan, "approve", {"content_hash": plan.content_hash})
     assert allowed() == {
-        "ines": ["discard", "dry_run"],
+        "ines": ["discard", "dry_run", "edit"],
         "jon": ["dry_run"],
         "tomas": ["dry_run"],
         "olga": ["execute", "dry_run"],

@@ -222,10 +222,12 @@ def test_what_would_overload_a_broker_is_not_sent_for_review(harbour, agents, in
 class TestApi:
     def test_makes_the_plan_and_shows_it(self, harbour, ines):
         edit(harbour.topic, source=harbour.brokers["b"])
-        body = {"system": str(harbour.system.public_id)}
+        body = {"system": str(harbour.system.public_id), "change_ticket": "CHG-1042"}
         answer = client_of(ines).post("/api/v1/plans", body, format="json")
         assert answer.status_code == 201, answer.content
         plan = answer.json()
+        assert plan["change_ticket"] == "CHG-1042"
+        assert answer["ETag"] == f'"{plan["version"]}"'
         assert (plan["kind"], plan["title"]) == ("model", "Bring the model into force: 1 flow")
         (change,) = plan["changes"]
         assert (change["was"], change["becomes"]) == ("from a, reliable", "from b, reliable")

@@ -103,7 +103,7 @@ def test_over_the_api(executed: Plan, ines: User, olga: User) -> None:
     assert client_of(olga).get(address).json()["allowed_commands"] == []
     assert client_of(olga).post(f"{address}/roll-back", headers=seen(executed)).status_code == 403
     client = client_of(ines)
-    assert client.get(address).json()["allowed_commands"] == ["roll_back"]
+    assert client.get(address).json()["allowed_commands"] == ["roll_back", "edit"]
     headers = {"Idempotency-Key": "once", **seen(executed)}
     answer = client.post(f"{address}/roll-back", headers=headers)
     assert answer.status_code == 201, answer.content
@@ -252,7 +252,7 @@ def test_over_the_api_with_what_it_would_overload(
     back = answer.json()
     accept = f"{at(back['id'])}/accept-overload"
     assert (back["would_overload"], back["accepted_overload"]) == (OVERLOAD, None)
-    assert back["allowed_commands"] == ["submit", "discard", "dry_run"]
+    assert back["allowed_commands"] == ["submit", "discard", "dry_run", "edit"]
     refused = editor.post(f"{at(back['id'])}/submit", headers=seen(back["id"]))
     assert (refused.status_code, refused.json()["code"]) == (409, "would_overload")
     may = approver.get(at(back["id"])).json()["allowed_commands"]

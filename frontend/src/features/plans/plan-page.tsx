@@ -7,6 +7,7 @@ import { AgentsPanel } from "./agents-panel";
 import { ExecutionBanner, PlanBanner } from "./banners";
 import { BoundPanel } from "./bound-panel";
 import { ChangePanel } from "./change-panel";
+import { ChangeTicket } from "./change-ticket";
 import { ChangesPanel } from "./changes-panel";
 import { BlastRadiusPanel, ChecksPanel, type DryRun } from "./checks-panel";
 import { DecisionPanel } from "./decision-panel";
@@ -147,6 +148,7 @@ function PlanView({ plan }: { plan: PlanDetail }) {
           </>
         }
         facts={factsOf(plan, execution, tree)}
+        plainFacts={<ChangeTicket plan={plan} />}
         strip={<PlanLifecycle plan={plan} state={stateShown(plan, execution)} />}
         waterline={execution ? headwayOf(execution).share : undefined}
         commands={
