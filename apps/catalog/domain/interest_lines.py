@@ -16,6 +16,7 @@ from typing import Any
 
 from apps.common.csv_text import separator_of, unguarded
 from apps.common.errors import FieldError
+from apps.common.json_reader import MORE_THAN_ONCE, Doubled, Objects
 
 MOST_ERRORS = 100
 MOST_LINES = 5_000_000
@@ -244,7 +245,7 @@ class _JsonText:
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self.pieces = iter(pieces)
         self.decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self.values = json.JSONDecoder(parse_constant=_no_number)
+        self.values = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=Objects().of)
         self.text, self.at, self.ended, self.broken = "", 0, False, False
         self.row = 1
 
@@ -341,6 +342,9 @@ def _cells(row: Any, line: int, errors: LineErrors) -> Sequence[str] | None:
     """Return the two names of a row of JSON; None where it has others."""
     if not isinstance(row, dict):
         errors.add(line, "", "Give an object with `subscriber` and `topic`.")
+        return None
+    if isinstance(row, Doubled):
+        errors.add(line, row.name, MORE_THAN_ONCE)
         return None
     wrong = False
     for name in row:

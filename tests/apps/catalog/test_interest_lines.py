@@ -233,6 +233,16 @@ def test_rows_of_json_are_numbered_from_one() -> None:
     ]
 
 
+def test_a_member_that_a_row_has_twice_is_refused_at_its_row() -> None:
+    raw = b'{"rows": [{"subscriber": "a", "topic": "x", "topic": "y"}, ' + rows_of(
+        {"subscriber": "a", "topic": "x"}
+    ).removeprefix(b'{"rows": [')
+    for size in (1, 100_000):
+        lines, errors = read(raw, JSON, size)
+        assert lines == [(2, "a", "x")]
+        assert complaints(errors) == [(1, "topic", "Is there more than once; send it once.")]
+
+
 @pytest.mark.parametrize(
     ("raw", "line"),
     [

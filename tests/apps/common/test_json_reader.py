@@ -54,6 +54,38 @@ def test_a_null_character_is_refused_where_it_is(raw: bytes, path: str) -> None:
     assert caught.value.path == path
 
 
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        (b'{"a": 1, "a": 2}', "a"),
+        (b'{"a": 1, "a": 1}', "a"),
+        (rb'{"a": 1, "\u0061": 2}', "a"),
+        (b'{"rows": [{"b": 0}, {"b": {"c": [], "d": 1, "c": []}}]}', "rows[1].b.c"),
+        (b'[[], [{"a": 1, "b": 2, "b": 3}]]', "[1][0].b"),
+        # The object with the inner one is gone by the time that the outer one is read.
+        (b'{"a": {"b": 1, "b": 2}, "a": 3}', "a"),
+        (rb'{"a": {"\udc00": 1, "\udc00": 2}}', "a"),
+        (b'{"": 1, "": 2}', ""),
+    ],
+)
+def test_a_member_that_is_there_twice_is_refused_by_its_path(raw: bytes, path: str) -> None:
+    with pytest.raises(UnreadableJson, match="more than once") as caught:
+        read_json(raw)
+    assert caught.value.path == path
+
+
+def test_the_same_name_in_several_objects_is_no_doubling() -> None:
+    assert read_json(b'{"a": {"a": [{"a": 1}, {"a": 1}]}, "A": 1}')
+
+
+@given(VALUES)
+def test_whatever_is_added_twice_anywhere_is_refused(value: object) -> None:
+    twice = b'{"x": 1, "x": ' + json.dumps(value).encode() + b"}"
+    for raw in (twice, b"[1, " + twice + b"]", b'{"y": ' + twice + b', "z": 0}'):
+        with pytest.raises(UnreadableJson, match="more than once"):
+            read_json(raw)
+
+
 def test_what_only_looks_like_a_null_character_is_text() -> None:
     assert read_json(rb'"\\u0000"') == r"\u0000"
 

@@ -36,6 +36,12 @@ def test_malformed_json(api, text):
         problem(answer, 400, "parse_error")
 
 
+def test_a_member_that_is_there_twice(api):
+    body = b'{"name": "a", "product": "nats", "labels": {"k": "1", "k": "2"}}'
+    (error,) = problem(post(api, body), 400, "invalid")["errors"]
+    assert error == {"field": "labels.k", "message": "Is there more than once; send it once."}
+
+
 def test_json_nested_without_end(api):
     problem(post(api, b'{"name":' + b"[" * 200_000), 400, "parse_error")
 

@@ -364,7 +364,14 @@ def test_text_that_the_database_cannot_hold_is_named(
 
 
 @pytest.mark.parametrize(
-    "cell", [r'{"weight": 1, "x": "\u0000"}', r'{"\ud800": 1}', '{"weight": NaN}', '{"a":' * 99]
+    "cell",
+    [
+        r'{"weight": 1, "x": "\u0000"}',
+        r'{"\ud800": 1}',
+        '{"weight": NaN}',
+        '{"weight": 1, "weight": 2}',
+        '{"a":' * 99,
+    ],
 )
 def test_a_cell_of_json_is_read_as_a_body_is(api: Any, world: World, cell: str) -> None:
     quoted = cell.replace('"', '""')
