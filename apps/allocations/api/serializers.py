@@ -11,7 +11,7 @@ from apps.allocations.domain.causes import ModelChange
 from apps.allocations.models import Allocation, ClassPopulation, FlowRate, ResourceLoad
 from apps.allocations.selectors.against import KINDS, QuantityChange
 from apps.catalog.api.views import ParameterDescriptionSerializer
-from apps.common.api.fields import choices, command_list
+from apps.common.api.fields import Amount, choices, command_list
 from apps.common.api.forms import Form
 from apps.runs.api.views import RunSerializer
 from apps.systems.api.entities import Reference
@@ -28,7 +28,7 @@ class AllocationRequestSerializer(Form[dict[str, Any]]):
         required=False, default=dict, help_text="As /optimizers describes them."
     )
     seed = serializers.IntegerField(required=False, default=0, min_value=0, max_value=2**31 - 1)
-    time_limit_s = serializers.FloatField(
+    time_limit_s = Amount(
         required=False, allow_null=True, default=None, min_value=0.1, max_value=86_400
     )
 

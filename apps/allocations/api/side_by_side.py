@@ -16,6 +16,7 @@ from apps.allocations.services.compare import (
     allocation_compare,
     allocation_side_by_side,
 )
+from apps.common.api.fields import Amount
 from apps.common.api.forms import Form
 from apps.common.api.preconditions import repeatable
 from apps.runs.api.views import RunSerializer, RunViewSet
@@ -49,7 +50,7 @@ class CompareRequestSerializer(Form[dict[str, Any]]):
         max_length=50,
         help_text="Names from /optimizers. Default: all that have no allocation of it yet.",
     )
-    time_limit_s = serializers.FloatField(
+    time_limit_s = Amount(
         required=False, allow_null=True, default=None, min_value=0.1, max_value=86_400
     )
 

@@ -180,8 +180,8 @@ class FitRequestSerializer(Form[dict[str, Any]]):
     """Read what to fit. Samples are kept for half an hour."""
 
     system = SystemReference()
-    minutes = serializers.FloatField(default=30.0, min_value=0.5, max_value=30.0)
-    window_s = serializers.FloatField(
+    minutes = Amount(default=30.0, min_value=0.5, max_value=30.0)
+    window_s = Amount(
         default=10.0, min_value=1.0, max_value=120.0, help_text="Loads are means over this time."
     )
     engine = serializers.ChoiceField(

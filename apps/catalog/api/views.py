@@ -32,6 +32,7 @@ from apps.catalog.models import (
     UtilityFunction,
 )
 from apps.catalog.selectors import utility_curve, utility_kind_descriptions
+from apps.common.api.fields import Amount
 from apps.common.api.filters import TrueOrFalse
 from apps.common.api.forms import Form
 from apps.systems.api.entities import EntityFilter, reference_filter
@@ -285,7 +286,7 @@ class CurveRequestSerializer(Form[dict[str, object]]):
     kind = serializers.CharField()
     parameters = serializers.DictField()
     rates = serializers.ListField(
-        child=serializers.FloatField(min_value=0, max_value=1e12), min_length=1, max_length=1000
+        child=Amount(min_value=0, max_value=1e12), min_length=1, max_length=1000
     )
 
 

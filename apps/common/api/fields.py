@@ -2,6 +2,7 @@
 answers."""
 
 import math
+import re
 from datetime import datetime
 from typing import Any
 
@@ -9,22 +10,46 @@ from django.core.exceptions import ValidationError as ModelError
 from rest_framework import serializers
 
 SHOWN = 60
+LARGEST_EXACT = 2**53
+"""Up to here a number of 64 bits holds every whole one."""
+WHOLE = re.compile(r"[+-]?[0-9]{1,400}")
 
 
-class Amount(serializers.FloatField):
-    """Accept a finite number that is not negative: a rate, cost, capacity or delay."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("min_value", 0)
-        super().__init__(**kwargs)
+class Number(serializers.FloatField):
+    """Accept a finite number and keep it: one that would be rounded is refused. A text that holds a
+    number is one: tables and addresses have no other."""
 
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool):
             self.fail("invalid")
-        value = super().to_internal_value(data)
+        try:
+            value = super().to_internal_value(data)
+        except OverflowError:
+            raise serializers.ValidationError("A finite number is required.") from None
         if not math.isfinite(value):
             raise serializers.ValidationError("A finite number is required.")
+        if _loses_digits(data, value):
+            raise serializers.ValidationError(
+                f"Has more digits than a number of 64 bits keeps; the nearest one is {value:.17g}."
+            )
         return value
+
+
+def _loses_digits(given: Any, value: float) -> bool:
+    """Return whether a whole number was rounded. Fractions are: few have a finite form."""
+    if abs(value) < LARGEST_EXACT:
+        return False
+    if isinstance(given, str):
+        given = int(given) if WHOLE.fullmatch(given.strip()) else value
+    return bool(given != int(value))
+
+
+class Amount(Number):
+    """Accept a number that is not negative: a rate, cost, capacity or delay."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("min_value", 0)
+        super().__init__(**kwargs)
 
 
 class PublicId(serializers.SlugRelatedField[Any]):

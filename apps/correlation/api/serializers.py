@@ -108,6 +108,7 @@ class DecisionSerializer(Form[dict[str, Any]]):
         allow_null=True,
         default=None,
         min_value=0,
+        max_value=2**31 - 1,
         help_text="As the suggestion was read with: where keys of its publishers were changed "
         "since, the command is refused.",
     )

@@ -63,21 +63,21 @@ class EvaluationRequestSerializer(Form[dict[str, Any]]):
         "move_goal_links.",
     )
     weights = WeightsSerializer(required=False, default=dict)
-    horizon_s = serializers.FloatField(
+    horizon_s = Amount(
         required=False,
         default=DEFAULT_HORIZON_S,
         min_value=1.0,
         max_value=LONGEST_HORIZON_S,
         help_text="The time over which savings count.",
     )
-    window_s = serializers.FloatField(
+    window_s = Amount(
         required=False,
         default=DEFAULT_WINDOW_S,
         min_value=1.0,
         max_value=LONGEST_WINDOW_S,
         help_text="Measured rates are means over this time.",
     )
-    time_limit_s = serializers.FloatField(
+    time_limit_s = Amount(
         required=False, default=DEFAULT_TIME_LIMIT_S, min_value=0.1, max_value=86_400
     )
     note = serializers.CharField(
@@ -122,6 +122,4 @@ class TransformationRequestSerializer(Form[dict[str, Any]]):
     method = serializers.CharField(required=False, default=DEFAULT, max_length=64)
     parameters = serializers.DictField(required=False, default=dict)
     seed = serializers.IntegerField(required=False, default=0, min_value=0, max_value=2**31 - 1)
-    time_limit_s = serializers.FloatField(
-        required=False, default=2.0, min_value=0.05, max_value=LONGEST_S
-    )
+    time_limit_s = Amount(required=False, default=2.0, min_value=0.05, max_value=LONGEST_S)

@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.domain.roles import Permission
 from apps.catalog.api.views import ParameterDescriptionSerializer
+from apps.common.api.fields import Amount
 from apps.common.api.forms import Form
 from apps.evaluations.api.requests import TransformationRequestSerializer
 from apps.evaluations.models import TrafficSource
@@ -160,9 +161,7 @@ class SystemTrafficSerializer(serializers.Serializer[Any]):
 
 
 class _Window(Form[dict[str, Any]]):
-    window_s = serializers.FloatField(
-        default=DEFAULT_WINDOW_S, min_value=1.0, max_value=LONGEST_WINDOW_S
-    )
+    window_s = Amount(default=DEFAULT_WINDOW_S, min_value=1.0, max_value=LONGEST_WINDOW_S)
 
 
 class SystemTrafficView(APIView):

@@ -114,7 +114,7 @@ class MappingRequestSerializer(Form[dict[str, Any]]):
         required=False, default=dict, help_text="As /mapping-methods describes them."
     )
     seed = serializers.IntegerField(required=False, default=0, min_value=0, max_value=2**31 - 1)
-    time_limit_s = serializers.FloatField(
+    time_limit_s = Amount(
         required=False,
         allow_null=True,
         default=None,

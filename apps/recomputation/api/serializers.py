@@ -101,9 +101,7 @@ class RuleSerializer(Form[Any]):
         help_text="Where its subject `weighs_benefit`: net benefit, in messages over one link, "
         "above which the result becomes a plan.",
     )
-    time_limit_s = serializers.FloatField(
-        required=False, allow_null=True, min_value=0.1, max_value=86_400
-    )
+    time_limit_s = Amount(required=False, allow_null=True, min_value=0.1, max_value=86_400)
     then = serializers.ChoiceField(
         choices=Then.choices,
         required=False,

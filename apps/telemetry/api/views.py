@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
+from apps.common.api.fields import Amount
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import Form
 from apps.common.api.preconditions import repeatable
@@ -167,7 +168,7 @@ class LossesView(APIView):
 
 class _OfBroker(Form[dict[str, Any]]):
     broker = SystemReference(queryset=Broker.objects.all())
-    minutes = serializers.FloatField(default=5.0, min_value=0.1, max_value=30.0)
+    minutes = Amount(default=5.0, min_value=0.1, max_value=30.0)
     only = serializers.ChoiceField(choices=["links"], required=False)
 
 
