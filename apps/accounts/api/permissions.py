@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from apps.accounts.domain.roles import Permission
+from apps.accounts.domain.roles import Permission, granting, permissions_of
 from apps.accounts.models import ApiToken, User
 
 if TYPE_CHECKING:
@@ -28,11 +28,26 @@ def actor_of(request: Request) -> User:
     return request.user
 
 
+def what_is_missing(request: Request, need: Permission) -> str:
+    """Return the sentence that refuses a caller who lacks a permission: it names the roles that
+    have it, and of a token whether its owner has it."""
+    names = " or ".join(f'"{role}"' for role in granting(need))
+    needs = f"This needs the role {names}"
+    token = request.auth
+    if not isinstance(token, ApiToken):
+        return f"{needs}, which your account lacks."
+    if need in token.owner.permissions:
+        return f"{needs}, which this token lacks; its owner has it and can make a token with it."
+    if need in permissions_of(token.roles):
+        return f"{needs}, which the owner of this token has no more."
+    return f"{needs}, which this token and its owner lack."
+
+
 class RolePermission(BasePermission):
     """Require READ for reads and what the view's `needs` names for any other action, or refuse
     it."""
 
-    message = "Your roles do not allow this."
+    message = "Nobody may do this."
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         needs: Mapping[str, Permission] = getattr(view, "needs", {})
@@ -46,4 +61,5 @@ class RolePermission(BasePermission):
             if request.method not in SAFE_METHODS:
                 return False
             need = Permission.READ
+        self.message = what_is_missing(request, need)
         return need in granted(request)

@@ -9,6 +9,8 @@ from rest_framework.permissions import SAFE_METHODS
 from apps.accounts.api.permissions import RolePermission
 from apps.accounts.domain.roles import GRANTS, Permission, Role, permissions_of
 from apps.common.api.preconditions import IDEMPOTENCY_KEY, IF_NONE_MATCH
+from apps.accounts.domain.roles import GRANTS, Permission, Role, granting
+from apps.common.api.preconditions import IDEMPOTENCY_KEY
 from apps.common.api.schema import REPLAYED, error_statuses, problem_reference
 
 EVERYBODY = GRANTS[Role.VIEWER]
@@ -67,7 +69,7 @@ class RoleSchema(AutoSchema):
         """Return the roles each of which is enough; none where nobody has to sign in."""
         if not self._needs_sign_in():
             return []
-        return [role.value for role in Role if self._need() in permissions_of([role])]
+        return [role.value for role in granting(self._need())]
 
     def _needs_sign_in(self) -> bool:
         return RolePermission in self.view.permission_classes

@@ -42,3 +42,8 @@ def permissions_of(roles: Iterable[str]) -> frozenset[Permission]:
     for role in roles:
         granted |= GRANTS[Role(role)]
     return frozenset(granted)
+
+
+def granting(need: Permission) -> list[Role]:
+    """Return the roles each of which is enough."""
+    return [role for role in Role if need in permissions_of([role])]

@@ -16,7 +16,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.api.permissions import actor_of, granted
+from apps.accounts.api.permissions import actor_of, granted, what_is_missing
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering, Person
@@ -267,6 +267,14 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
             return services.plan_roll_back(**values)
 
         return plan_made(request, self._carried_out(request, command, RollBackSerializer))
+        form = RollBackSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        values = form.validated_data
+        if values["accept_overload"] and Permission.REVIEW_PLAN not in granted(request):
+            missing = what_is_missing(request, Permission.REVIEW_PLAN)
+            raise PermissionDenied(f"`accept_overload`: {missing}")
+        made = services.plan_roll_back(plan=self.get_object(), actor=actor_of(request), **values)
+        return plan_made(request, made)
 
     @extend_schema(request=None, responses=PlanChecksSerializer)
     @action(detail=True, methods=["post"], url_path="dry-run")

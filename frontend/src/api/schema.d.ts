@@ -15804,7 +15804,7 @@ export interface components {
              *     - `not_authenticated` (401): Neither a session nor a token was sent.
              *     - `authentication_failed` (401): The token is unknown, expired or revoked.
              *     - `unknown_credential` (401): The credential of an agent is unknown or revoked.
-             *     - `permission_denied` (403): The roles of the account or of the token do not allow this.
+             *     - `permission_denied` (403): The roles of the account or of the token do not allow this; the detail names those that do.
              *     - `forbidden` (403): As `permission_denied`.
              *     - `csrf_failed` (403): A write with a session lacks `X-CSRFToken`, or it is another's.
              *     - `sign_in_refused` (403): Name and password match no account.

@@ -8,6 +8,8 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.accounts.domain.roles import Role
+from apps.accounts.models import ApiToken
+from apps.accounts.services import token_digest
 from tests.conftest import client_of
 from tests.factories import make_user
 from tests.factories.kinds import KINDS
@@ -109,6 +111,11 @@ def ask(client: Any, method: str, path: str) -> Any:
     return getattr(client, method)(address, {}, format="json")
 
 
+def named_roles(answer: Any) -> set[str]:
+    """The roles that a refusal names, each as a role that would be let in."""
+    return set(re.findall(r'"(\w+)"', answer.json()["detail"]))
+
+
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_signed_out_is_401(db, method, path):
     answer = ask(client_of(None), method, path)
@@ -131,6 +138,38 @@ def test_each_role_alone_may_exactly_what_the_table_says(db, method, path):
         assert answer.status_code != 401, name
         assert (answer.status_code != 403) == may, (name, answer.status_code, answer.content)
         assert answer.status_code < 500
+        if answer.status_code == 403:
+            assert answer.json()["code"] == "permission_denied"
+            assert named_roles(answer) == expected, name
+            assert answer.json()["detail"].endswith(", which your account lacks.")
+
+
+RESTRICTED = [one for one in OPERATIONS if who_may(*one) not in (None, EVERYBODY)]
+
+
+@pytest.mark.parametrize(("method", "path"), RESTRICTED)
+def test_a_token_without_the_role_learns_who_has_it(db, method, path):
+    needed = who_may(method, path)
+    lacking = next(role for role in Role if role not in needed)
+    people = {
+        "has-it": ([*Role], [lacking], "its owner has it and can make a token with it."),
+        "lost-it": ([lacking], [*Role], "which the owner of this token has no more."),
+        "never-had-it": ([lacking], [lacking], "which this token and its owner lack."),
+    }
+    for name, (roles, of_token, end) in people.items():
+        token = f"weir_{name}"
+        ApiToken.objects.create(
+            name=name,
+            owner=make_user(name, *roles),
+            roles=[role.value for role in of_token],
+            digest=token_digest(token),
+        )
+        client = client_of(None)
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
+        answer = ask(client, method, path)
+        assert answer.status_code == 403
+        assert named_roles(answer) == needed
+        assert answer.json()["detail"].endswith(end), answer.content
 
 
 def _addresses(resolver: Any, prefix: str = "") -> Any:
