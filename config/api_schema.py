@@ -41,6 +41,7 @@ RUN_ANSWER: Example = {
     "attempt": 1,
     "worker": "celery@worker-1",
     "created_at": AT,
+    "updated_at": "2026-03-02T08:00:00.640Z",
     "started_at": "2026-03-02T08:00:00.140Z",
     "finished_at": None,
     "heartbeat_at": "2026-03-02T08:00:00.640Z",

@@ -1,5 +1,7 @@
 """Store people and the hashed tokens of machines."""
 
+from typing import Any
+
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -43,6 +45,12 @@ class User(AbstractUser, BaseModel):
 
     def __str__(self) -> str:
         return self.username
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Store the row; what the framework writes of it alone, the last sign-in, is a change."""
+        if kwargs.get("update_fields") is not None:
+            kwargs["update_fields"] = {*kwargs["update_fields"], "updated_at"}
+        super().save(*args, **kwargs)
 
     @property
     def display_name(self) -> str:

@@ -33,6 +33,7 @@ class Allocation(Computed):
     wanted = models.BigIntegerField()
 
     class Meta(Computed.Meta):
+        indexes = [models.Index(fields=["updated_at"], name="allocation_by_change")]
         constraints = [
             models.UniqueConstraint(
                 fields=["system", "number"],

@@ -130,11 +130,12 @@ class Execution(BaseModel):
     class Meta:
         ordering = ["-id"]
         indexes = [
+            models.Index(fields=["updated_at"], name="execution_by_change"),
             models.Index(
                 fields=["ended_at"],
                 condition=Q(state=ExecutionState.FAILED.value),
                 name="execution_that_failed",
-            )
+            ),
         ]
         constraints = [
             models.UniqueConstraint(fields=["system", "number"], name="execution_number_once"),

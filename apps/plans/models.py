@@ -106,6 +106,7 @@ class Plan(BaseModel):
         indexes = [
             models.Index(fields=["system", "-id"], name="plan_by_system"),
             models.Index(fields=["state", "system"], name="plan_by_state"),
+            models.Index(fields=["updated_at"], name="plan_by_change"),
             models.Index(
                 fields=["updated_at"],
                 condition=Q(state__in=CAME_BACK_NAMES, execution=None),

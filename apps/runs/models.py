@@ -1,5 +1,6 @@
 """Store snapshots (frozen, hashed inputs), runs and their results."""
 
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -87,6 +88,7 @@ class Run(BaseModel):
         indexes = [
             models.Index(fields=["state", "heartbeat_at"], name="run_by_state"),
             models.Index(fields=["system", "-id"], name="run_by_system"),
+            models.Index(fields=["updated_at"], name="run_by_change"),
         ]
         constraints = [
             models.CheckConstraint(condition=Q(state__in=STATE_NAMES), name="run_state_known"),
@@ -130,6 +132,11 @@ class Computed(BaseModel):
 
     def __str__(self) -> str:
         return f"{self.LETTER}-{self.number}"
+
+    @property
+    def changed_at(self) -> datetime:
+        """Return when the row or its run was changed: rows are shown with what is of the run."""
+        return max(self.updated_at, self.run.updated_at)
 
 
 class RunResult(models.Model):

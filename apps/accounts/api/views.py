@@ -28,7 +28,7 @@ from apps.accounts.services import (
     user_update,
 )
 from apps.common.api.fields import EDIT_ONLY, choices, command_list
-from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.filters import ChangedFilter, CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import Form, ModelForm
 from apps.common.api.preconditions import etag, expected_version, repeatable
 from apps.common.errors import ApplicationError
@@ -208,10 +208,12 @@ class UserSerializer(ModelForm[User]):
             "is_active",
             "password",
             "last_login",
+            "created_at",
+            "updated_at",
             "version",
             "allowed_commands",
         ]
-        read_only_fields = ["version"]
+        read_only_fields = ["version", "created_at", "updated_at"]
         extra_kwargs: dict[str, Any] = {"username": {"validators": []}}
 
     @extend_schema_field(command_list(EDIT_ONLY))
@@ -219,7 +221,7 @@ class UserSerializer(ModelForm[User]):
         return ["edit"]
 
 
-class UserFilter(CreatedFilter):
+class UserFilter(ChangedFilter):
     """Filter the list of people by activity."""
 
     class Meta:

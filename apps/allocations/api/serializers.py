@@ -97,6 +97,7 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
     )
     started_at = serializers.DateTimeField(source="run.started_at", read_only=True)
     finished_at = serializers.DateTimeField(source="run.finished_at", read_only=True)
+    updated_at = serializers.DateTimeField(source="changed_at", read_only=True)
     allowed_commands = serializers.SerializerMethodField()
 
     class Meta:
@@ -124,6 +125,7 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
             "started_at",
             "finished_at",
             "created_at",
+            "updated_at",
             "allowed_commands",
         ]
         read_only_fields = fields

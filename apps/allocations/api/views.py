@@ -38,18 +38,19 @@ from apps.allocations.services import (
     allocation_request_for_problem,
 )
 from apps.allocations.services.propose import allocation_plan
-from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.forms import parameter
 from apps.common.api.preconditions import repeatable
 from apps.common.errors import ApplicationError
 from apps.plans.api.serializers import PlanDetailSerializer
 from apps.plans.api.views import plan_made
+from apps.runs.api.computed import ComputedFilter
 from apps.runs.api.views import RunSerializer, accepted
 from weir.optimizers import methods
 from weir.plugins import describe
 
 
-class AllocationFilter(CreatedFilter):
+class AllocationFilter(ComputedFilter):
     """Filter allocations by system, run and frozen model."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

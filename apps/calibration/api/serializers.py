@@ -130,6 +130,7 @@ class FitSerializer(serializers.ModelSerializer[Fit]):
     coefficient_count = serializers.IntegerField(read_only=True)
     identified_count = serializers.IntegerField(read_only=True)
     applied_count = serializers.IntegerField(read_only=True)
+    updated_at = serializers.DateTimeField(source="changed_at", read_only=True)
     allowed_commands = serializers.SerializerMethodField()
 
     class Meta:
@@ -153,6 +154,7 @@ class FitSerializer(serializers.ModelSerializer[Fit]):
             "decided_by_id",
             "decided_at",
             "created_at",
+            "updated_at",
             "version",
             "allowed_commands",
         ]

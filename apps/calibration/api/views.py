@@ -33,10 +33,11 @@ from apps.calibration.services import (
     fit_undo,
     settings_update,
 )
-from apps.common.api.filters import CreatedFilter, Ordering
+from apps.common.api.filters import Ordering, UpdatedSince
 from apps.common.api.forms import parameter, refuse_unknown
 from apps.common.api.pagination import list_parameters
 from apps.common.api.preconditions import etag, expected_version, repeatable
+from apps.runs.api.computed import ComputedFilter
 from apps.runs.api.views import RunSerializer, accepted
 from apps.systems.api.entities import IF_MATCH, SystemReference
 from apps.systems.api.settings import SettingsViewSet
@@ -45,7 +46,7 @@ from apps.systems.models import System
 SYSTEM = OpenApiParameter("system", OpenApiTypes.UUID, required=True)
 
 
-class FitFilter(CreatedFilter):
+class FitFilter(ComputedFilter):
     """Filter fits by system, run and state."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
@@ -150,8 +151,10 @@ class CalibrationSettingsViewSet(SettingsViewSet[CalibrationSettings]):
         system_id = parameter(request, "system", serializers.UUIDField())
         if system_id:
             row = settings_of(get_object_or_404(System, public_id=system_id))
-            one = {"count": 1, "next": None, "previous": None}
-            return Response({**one, "results": [self.get_serializer(row).data]})
+            since = UpdatedSince().moment(request)
+            rows = [row] if since is None or row.updated_at >= since else []
+            one = {"count": len(rows), "next": None, "previous": None}
+            return Response({**one, "results": self.get_serializer(rows, many=True).data})
         page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 

@@ -10,11 +10,13 @@ from django.db import models
 from django.db.models import Q, QuerySet
 from django_filters import rest_framework
 from rest_framework import serializers
-from rest_framework.filters import OrderingFilter, SearchFilter
+from rest_framework.filters import BaseFilterBackend, OrderingFilter, SearchFilter
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from apps.common.api.forms import MOST, no_such
+from apps.common.api.forms import MOST, no_such, parameter
+
+SINCE = "Changed at this time or later; see `updated_at`."
 
 
 class _TrueOrFalseField(forms.NullBooleanField):
@@ -60,11 +62,35 @@ class Moment(rest_framework.IsoDateTimeFilter):
 
     def filter(self, qs: QuerySet[Any], value: datetime | None) -> QuerySet[Any]:
         """Return the rows at or after this time, or before it for `until`."""
+        return super().filter(qs, None if value is None else self.in_utc(value))
+
+    def in_utc(self, value: datetime) -> datetime:
+        """Return the moment in UTC. Raises ValidationError where it is in no year there."""
         try:
-            moment = None if value is None else value.astimezone(UTC)
+            return value.astimezone(UTC)
         except OverflowError as error:
             raise serializers.ValidationError({self.name: "Lies outside the calendar."}) from error
-        return super().filter(qs, moment)
+
+
+class ChangedSince(Moment):
+    """Narrow a list to rows whose answer was changed at this time or later; the paths lead to the
+    times of all that an answer shows."""
+
+    def __init__(self, *paths: str) -> None:
+        super().__init__(paths[0], "updated_since")
+        self.paths = paths
+        self.label = SINCE
+
+    def filter(self, qs: QuerySet[Any], value: datetime | None) -> QuerySet[Any]:
+        """Return the rows of which one of the times is not before this one."""
+        return qs if value is None else qs.filter(self.condition(self.in_utc(value)))
+
+    def condition(self, moment: datetime) -> Q:
+        """Return what holds of the rows that were changed since."""
+        changed = Q()
+        for path in self.paths:
+            changed |= Q(**{f"{path}__gte": moment})
+        return changed
 
 
 class _RepeatedField(forms.Field):
@@ -98,6 +124,44 @@ class CreatedFilter(FilterSet):
     until = until("created_at")
 
 
+class ChangedFilter(CreatedFilter):
+    """Narrow a list to what was made in a time, or changed since a time."""
+
+    updated_since = ChangedSince("updated_at")
+
+
+class UpdatedSince(BaseFilterBackend):
+    """Narrow a list that has no other filter to what was changed since a time."""
+
+    NAME = "updated_since"
+
+    def filter_queryset(
+        self, request: Request, queryset: QuerySet[Any], view: APIView
+    ) -> QuerySet[Any]:
+        """Return the rows that were changed at the time that the request names, or later."""
+        since = self.moment(request)
+        return queryset if since is None else queryset.filter(updated_at__gte=since)
+
+    def moment(self, request: Request) -> datetime | None:
+        """Return the time that the request names; None where it names none."""
+        field = serializers.DateTimeField(default_timezone=UTC)
+        moment: datetime | None = parameter(request, self.NAME, field)
+        return moment
+
+    def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
+        """Describe the one parameter of this filter."""
+        schema = {"type": "string", "format": "date-time"}
+        return [
+            {
+                "name": self.NAME,
+                "in": "query",
+                "required": False,
+                "description": SINCE,
+                "schema": schema,
+            }
+        ]
+
+
 class Person(rest_framework.CharFilter):
     """Find people whose sign-in name or full name holds these words; `of` leads from a row to the
     person."""
@@ -127,8 +191,8 @@ class NameSearch(SearchFilter):
             f"`{name.lstrip('^=@$').replace('__', '.')}`"
             for name in getattr(view, "search_fields", ())
         )
-        for parameter in parameters:
-            parameter["description"] = f"Words; each must appear in one of {fields}."
+        for one in parameters:
+            one["description"] = f"Words; each must appear in one of {fields}."
         return parameters
 
 
@@ -151,8 +215,8 @@ class Ordering(OrderingFilter):
         """Describe which fields order this list; the framework names none."""
         parameters: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
         names = ", ".join(f"`{name}`" for name in getattr(view, "ordering_fields", ()))
-        for parameter in parameters:
-            parameter["description"] = (
+        for one in parameters:
+            one["description"] = (
                 f"{names}; `-` before it for descending, commas between several. "
                 "Anything else is refused."
             )

@@ -155,6 +155,7 @@ class CorrelationAnalysisSerializer(serializers.ModelSerializer[CorrelationAnaly
     asked_by_id = serializers.UUIDField(
         source="run.asked_by.public_id", read_only=True, allow_null=True, default=None
     )
+    updated_at = serializers.DateTimeField(source="changed_at", read_only=True)
     allowed_commands = serializers.SerializerMethodField()
 
     class Meta:
@@ -182,6 +183,7 @@ class CorrelationAnalysisSerializer(serializers.ModelSerializer[CorrelationAnaly
             "asked_by",
             "asked_by_id",
             "created_at",
+            "updated_at",
             "allowed_commands",
         ]
         read_only_fields = fields

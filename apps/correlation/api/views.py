@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
 from apps.catalog.models import Topic
-from apps.common.api.filters import CreatedFilter, FilterSet, NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.common.api.preconditions import repeatable
 from apps.correlation.api.pages import NamePages
 from apps.correlation.api.serializers import (
@@ -47,10 +47,11 @@ from apps.correlation.services import (
     suggestion_reject,
     suggestion_undo,
 )
+from apps.runs.api.computed import ComputedFilter
 from apps.runs.api.views import RunSerializer, accepted
 
 
-class CorrelationAnalysisFilter(CreatedFilter):
+class CorrelationAnalysisFilter(ComputedFilter):
     """Filter analyses by system, topic, run and source."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

@@ -312,13 +312,14 @@ class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
         source="chosen_id", read_only=True, allow_null=True, help_text="The best candidate."
     )
     chosen_name = serializers.CharField(read_only=True, allow_null=True)
+    updated_at = serializers.DateTimeField(source="changed_at", read_only=True)
     allowed_commands = serializers.SerializerMethodField()
 
     class Meta:
         model = Evaluation
         fields = [
             *("id", "number", "name", "system", "system_name", "state", "run", "run_number"),
-            *("failure", "progress", "cancel_requested", "created_at", "started_at"),
+            *("failure", "progress", "cancel_requested", "created_at", "updated_at", "started_at"),
             *("finished_at", "model_version", "snapshot_hash", "overlay", "overlay_name"),
             *("current", "goals", "objective", "methods", "planners", "seeds", "options"),
             *("horizon_s", "window_s", "traffic", "shift_pause_s", "shifts_measured"),

@@ -37,11 +37,11 @@ from apps.evaluations.services import (
 from apps.evaluations.services.computation import EVALUATION
 from apps.plans.api.serializers import PlanDetailSerializer
 from apps.plans.api.views import plan_made
-from apps.runs.api.computed import ComputedViewSet, computed_schema
+from apps.runs.api.computed import ComputedFilter, ComputedViewSet, computed_schema
 from apps.runs.api.views import RUN_STATES
 
 
-class EvaluationFilter(CreatedFilter):
+class EvaluationFilter(ComputedFilter):
     """Filter evaluations by system, run and state."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

@@ -231,6 +231,7 @@ class ExecutionSerializer(serializers.ModelSerializer[Execution]):
             "started_by",
             "started_by_id",
             "created_at",
+            "updated_at",
             "started_at",
             "ended_at",
             "failure",

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.filters import ChangedFilter, NameSearch, Ordering
 from apps.common.api.preconditions import repeatable
 from apps.executions import services
 from apps.executions.api.serializers import (
@@ -29,7 +29,7 @@ from apps.executions.selectors import executions_counted, executions_in_full
 from apps.executions.services.decide import action_decide
 
 
-class ExecutionFilter(CreatedFilter):
+class ExecutionFilter(ChangedFilter):
     """Filter executions by plan, system and state."""
 
     plan = filters.UUIDFilter(field_name="subject_id")

@@ -119,6 +119,9 @@ class Applier:
             ],
         )
         ExecutionStep.objects.bulk_update(self._steps.values(), ["state", "started_at", "ended_at"])
+        if self._actions or self._steps:
+            # An execution is shown with how many of its actions are done.
+            self.execution.save(update_fields=["updated_at"])
         self._actions, self._steps = {}, {}
 
     def _step(self, decision: StepDecision) -> None:

@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
 from apps.common.api.filters import (
+    ChangedFilter,
     CreatedFilter,
     FilterSet,
     Ordering,
@@ -44,7 +45,7 @@ from apps.systems.api.entities import IF_MATCH, REASON, reason_of
 from weir.plugins import describe
 
 
-class ConnectionFilter(CreatedFilter):
+class ConnectionFilter(ChangedFilter):
     """Filter connections by when they were made."""
 
     class Meta:

@@ -133,8 +133,9 @@ def connection_test(*, connection: Connection) -> TestResult:
         detail = connector_of(connection).test()
     except ExchangeError as error:
         return TestResult(works=False, detail=str(error))
+    now = timezone.now()
     Connection.objects.filter(pk=connection.pk).update(
-        failures=0, problem="", retry_at=None, answered_at=timezone.now()
+        failures=0, problem="", retry_at=None, answered_at=now, updated_at=now
     )
     return TestResult(works=True, detail=detail)
 

@@ -254,7 +254,8 @@ class Work:
         if self.last is None or self.last.status is None:
             return
         held = Connection.objects.filter(pk=self.connection.pk, claimed_by=self.token)
-        held.update(failures=0, problem="", retry_at=None, answered_at=timezone.now())
+        now = timezone.now()
+        held.update(failures=0, problem="", retry_at=None, answered_at=now, updated_at=now)
 
     def _put_off(
         self,
@@ -459,7 +460,10 @@ class Work:
         if error.retry_after_s is not None:
             pause = max(pause, timedelta(seconds=error.retry_after_s))
         Connection.objects.filter(pk=self.connection.pk, claimed_by=self.token).update(
-            failures=failures, problem=storable(str(error)), retry_at=timezone.now() + pause
+            failures=failures,
+            problem=storable(str(error)),
+            retry_at=timezone.now() + pause,
+            updated_at=timezone.now(),
         )
         return pause
 

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.filters import NameSearch, Ordering, UpdatedSince
 from apps.common.api.forms import parameter, refuse_unknown
 from apps.common.api.pagination import PlacePages, list_parameters
 from apps.common.api.preconditions import repeatable
@@ -45,6 +45,7 @@ from apps.mappings.services.propose import mapping_plan
 from apps.mappings.services.settings import settings_update
 from apps.plans.api.serializers import PlanDetailSerializer
 from apps.plans.api.views import plan_made
+from apps.runs.api.computed import ComputedFilter
 from apps.runs.api.views import RunSerializer, accepted
 from apps.systems.api.entities import IF_MATCH, SystemReference
 from apps.systems.api.settings import SettingsViewSet
@@ -68,7 +69,7 @@ RECEIVER_ORDERS = [
 ]
 
 
-class MappingFilter(CreatedFilter):
+class MappingFilter(ComputedFilter):
     """Filter maps by system, run and method."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
@@ -355,8 +356,10 @@ class MappingSettingsViewSet(SettingsViewSet[MappingSettings]):
         system_id = parameter(request, "system", serializers.UUIDField())
         if system_id:
             row = settings_of(get_object_or_404(System, public_id=system_id))
-            one = {"count": 1, "next": None, "previous": None}
-            return Response({**one, "results": [self.get_serializer(row).data]})
+            since = UpdatedSince().moment(request)
+            rows = [row] if since is None or row.updated_at >= since else []
+            one = {"count": len(rows), "next": None, "previous": None}
+            return Response({**one, "results": self.get_serializer(rows, many=True).data})
         page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 

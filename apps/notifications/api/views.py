@@ -15,7 +15,7 @@ from apps.accounts.api.permissions import actor_of
 from apps.accounts.api.views import IF_MATCH as IF_MATCH_OF_SESSION
 from apps.accounts.api.views import person_in_session
 from apps.accounts.domain.roles import Permission
-from apps.common.api.filters import CreatedFilter
+from apps.common.api.filters import ChangedFilter
 from apps.common.api.forms import changes
 from apps.common.api.preconditions import etag, expected_version, repeatable
 from apps.common.api.versioned import VersionedViewSet
@@ -62,7 +62,7 @@ def _answer(row: NotificationSettings) -> Response:
     return Response(data, headers={"ETag": etag(row.version)})
 
 
-class ChannelFilter(CreatedFilter):
+class ChannelFilter(ChangedFilter):
     """Filter channels by when they were made."""
 
     class Meta:

@@ -208,7 +208,7 @@ def _note(message: Message, channel: Channel, answer: Answer) -> bool:
         row.failures, row.retry_at = row.failures + 1, now + wait
     elif answer.retry_after_s is not None:
         row.retry_at = max(row.retry_at or now, now + _wish(answer))
-    row.save(update_fields=["problem", "failing_since", "failures", "retry_at"])
+    row.save(update_fields=["problem", "failing_since", "failures", "retry_at", "updated_at"])
     return False
 
 
@@ -216,7 +216,12 @@ def _works(row: Channel) -> None:
     """Note that a channel takes messages, and let what waits for its next attempt go out now."""
     row.last_sent_at = timezone.now()
     row.problem, row.failures, row.failing_since, row.retry_at = "", 0, None, None
-    row.save(update_fields=["last_sent_at", "problem", "failures", "failing_since", "retry_at"])
+    row.save(
+        update_fields=[
+            *("last_sent_at", "problem", "failures", "failing_since", "retry_at"),
+            "updated_at",
+        ]
+    )
     waiting = Message.objects.filter(channel=row, sent_at=None, given_up_at=None)
     waiting.filter(attempts__gt=0).update(next_at=row.last_sent_at)
 

@@ -208,6 +208,7 @@ class PlacementSerializer(serializers.ModelSerializer[Placement]):
     asked_by_id = serializers.UUIDField(
         source="run.asked_by.public_id", read_only=True, allow_null=True, default=None
     )
+    updated_at = serializers.DateTimeField(source="changed_at", read_only=True)
     allowed_commands = serializers.SerializerMethodField()
 
     class Meta:
@@ -237,6 +238,7 @@ class PlacementSerializer(serializers.ModelSerializer[Placement]):
             "asked_by",
             "asked_by_id",
             "created_at",
+            "updated_at",
             "allowed_commands",
         ]
         read_only_fields = fields

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.common.api.filters import CreatedFilter, FilterSet, NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.common.api.preconditions import repeatable
 from apps.placements.api.outcome import PlacementOutcomeSerializer
 from apps.placements.api.serializers import (
@@ -38,13 +38,14 @@ from apps.placements.services.propose import placement_plan
 from apps.placements.services.what_if import placement_what_if
 from apps.plans.api.serializers import PlanDetailSerializer
 from apps.plans.api.views import plan_made
+from apps.runs.api.computed import ComputedFilter
 from apps.runs.api.views import RunSerializer, accepted
 from weir.placement import DEFAULT as DEFAULT_METHOD
 from weir.placement import placers
 from weir.plugins import describe
 
 
-class PlacementFilter(CreatedFilter):
+class PlacementFilter(ComputedFilter):
     """Filter placements by system, topic, run, method, and whether they meet their target."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

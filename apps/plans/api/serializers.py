@@ -78,6 +78,9 @@ class PlanSerializer(serializers.Serializer[Any]):
     )
     answerable_id = serializers.UUIDField(allow_null=True)
     created_at = serializers.DateTimeField(source="plan.created_at")
+    updated_at = serializers.DateTimeField(
+        help_text="When the plan or its execution was changed, or the model that made it stale."
+    )
     submitted_at = serializers.DateTimeField(source="plan.submitted_at", allow_null=True)
     waiting_since = serializers.DateTimeField(source="plan.waiting_since", allow_null=True)
     change_ticket = serializers.CharField(

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
+from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
 from django_filters import rest_framework as filters
@@ -22,6 +24,8 @@ from apps.accounts.models import User
 from apps.common.api.filters import CreatedFilter, NameSearch, Ordering, Person
 from apps.common.api.forms import Form
 from apps.common.api.preconditions import etag, expected_version, repeatable
+from apps.common.api.filters import ChangedSince, CreatedFilter, NameSearch, Ordering, Person
+from apps.common.api.preconditions import repeatable
 from apps.executions.api.serializers import ExecutionDetailSerializer
 from apps.executions.selectors import executions_in_full
 from apps.plans import services
@@ -55,6 +59,7 @@ from apps.plans.selectors.readings import (
 from apps.systems.api.entities import IF_MATCH
 
 T = TypeVar("T")
+from apps.plans.selectors.staleness import changed_since
 
 
 def caller_of(request: Request) -> Caller:
@@ -76,6 +81,13 @@ def plan_made(request: Request, plan: Plan) -> Response:
     )
 
 
+class PlanChangedSince(ChangedSince):
+    """Narrow the list to plans of which anything that is shown was changed since."""
+
+    def condition(self, moment: datetime) -> Q:
+        return changed_since(moment)
+
+
 class PlanFilter(CreatedFilter):
     """Filter plans by system, state, kind, author, time, and by whether they wait for the
     caller."""
@@ -84,6 +96,7 @@ class PlanFilter(CreatedFilter):
     state = filters.MultipleChoiceFilter(field_name="state_now", choices=PLAN_STATES)
     person = Person("author")
     change_ticket = filters.CharFilter(label="Exactly this change ticket.")
+    updated_since = PlanChangedSince("updated_at")
 
     waiting_for = filters.ChoiceFilter(
         choices=[("me", "me")],

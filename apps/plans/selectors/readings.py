@@ -28,6 +28,13 @@ from apps.plans.selectors.presentation import Change, LeftOut, changes, left_out
 from apps.plans.selectors.rules import Ruling, rulings
 from apps.plans.selectors.staleness import MOVED, moved_sentences, state_now, with_state_now
 from apps.plans.selectors.versions import with_version
+from apps.plans.selectors.staleness import (
+    MOVED,
+    changed_at,
+    moved_sentences,
+    state_now,
+    with_state_now,
+)
 from apps.plans.selectors.waits import Waits, waits_of
 from weir import actions
 from weir.lifecycle.executions import ExecutionState
@@ -69,6 +76,7 @@ class Reading:
 
     plan: Plan
     version: int
+    updated_at: datetime
     state: str
     author: str | None
     author_id: uuid.UUID | None
@@ -197,6 +205,7 @@ def _common(
     return {
         "plan": plan,
         "version": getattr(plan, "version"),  # noqa: B009
+        "updated_at": changed_at(plan),
         "state": state_now(plan).value,
         "author": plan.author.display_name if plan.author else None,
         "author_id": plan.author.public_id if plan.author else None,

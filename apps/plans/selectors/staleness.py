@@ -6,6 +6,7 @@ works it out, so that nobody is ever shown a plan as good that no longer is.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Case, F, Q, QuerySet, Value, When
@@ -42,6 +43,25 @@ def has_moved(plan: Plan) -> bool:
 def state_now(plan: Plan) -> PlanState:
     """Return the state that holds at this moment, whatever the row still says."""
     return PlanState.STALE if has_moved(plan) else PlanState(plan.state)
+
+
+def changed_at(plan: Plan) -> datetime:
+    """Return when what is shown of the plan was changed last."""
+    times = [plan.updated_at]
+    if plan.execution is not None:
+        times.append(plan.execution.updated_at)
+    if has_moved(plan):
+        times.append(plan.system.updated_at)
+    return max(times)
+
+
+def changed_since(moment: datetime) -> Q:
+    """Return the condition for plans whose `changed_at` is not before the moment."""
+    return (
+        Q(updated_at__gte=moment)
+        | Q(execution__updated_at__gte=moment)
+        | MOVED & Q(system__updated_at__gte=moment)
+    )
 
 
 def moved_because(plan: Plan) -> str:

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.filters import ChangedFilter, CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import changes
 from apps.common.api.preconditions import expected_version, repeatable
 from apps.common.api.versioned import VersionedViewSet
@@ -105,7 +105,7 @@ class RuleViewSet(VersionedViewSet[Any]):
         return changes(form)
 
 
-class ScheduleFilter(CreatedFilter):
+class ScheduleFilter(ChangedFilter):
     """Filter schedules by their system."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
@@ -147,7 +147,7 @@ class ScheduleViewSet(RuleViewSet):
         return Response(body, status=status.HTTP_202_ACCEPTED, headers=location)
 
 
-class TriggerFilter(CreatedFilter):
+class TriggerFilter(ChangedFilter):
     """Filter triggers by system and kind."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
+from apps.common.api.filters import ChangedSince, CreatedFilter
 from apps.common.api.preconditions import etag, repeatable
 from apps.runs.api.views import CancelSerializer, cancel_reason
 from apps.runs.models import Computed
@@ -25,6 +26,12 @@ def computed_schema(serializer: type[Any]) -> Callable[[type[Any]], type[Any]]:
         cancel=extend_schema(request=CancelSerializer, responses=answers),
         rerun=extend_schema(request=None, responses=answers),
     )
+
+
+class ComputedFilter(CreatedFilter):
+    """Narrow a list of what runs computed to a time; a change of the run is one of the row."""
+
+    updated_since = ChangedSince("updated_at", "run__updated_at")
 
 
 class ComputedViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Any]):

@@ -21,7 +21,7 @@ from rest_framework.response import Response
 from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import choices, command_list
-from apps.common.api.filters import CreatedFilter, NameSearch, Ordering, Person
+from apps.common.api.filters import ChangedFilter, NameSearch, Ordering, Person
 from apps.common.api.forms import Form
 from apps.common.api.preconditions import repeatable
 from apps.common.errors import Conflict
@@ -200,6 +200,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "attempt",
             "worker",
             "created_at",
+            "updated_at",
             "started_at",
             "finished_at",
             "heartbeat_at",
@@ -288,7 +289,7 @@ def cancel_reason(request: Request) -> str:
     return str(form.validated_data["reason"])
 
 
-class RunFilter(CreatedFilter):
+class RunFilter(ChangedFilter):
     """Filter runs by system, state, kind, method, person and time."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

@@ -190,7 +190,7 @@ def run_heartbeat(*, run: Run) -> bool:
     """Record that this attempt lives. Returns False when somebody asked to cancel. Raises
     RunTakenAway."""
     mine = _running(run.public_id, run.attempt)
-    if not mine.update(heartbeat_at=Now()):
+    if not mine.update(heartbeat_at=Now(), updated_at=timezone.now()):
         raise RunTakenAway(f"{run} attempt {run.attempt}")
     return not mine.filter(cancel_requested_at__isnull=False).exists()
 
@@ -322,7 +322,7 @@ def run_progress(*, token: str, progress: dict[str, Any]) -> bool:
     public_id, attempt = attempt_of_token(token)
     with transaction.atomic():
         mine = _running(public_id, attempt)
-        if not mine.update(progress=progress):
+        if not mine.update(progress=progress, updated_at=timezone.now()):
             return False
         run = mine.select_related("system").first()
         if run is None:

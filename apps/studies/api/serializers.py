@@ -101,6 +101,7 @@ class StudySerializer(serializers.ModelSerializer[Study]):
         source="run.finished_at", read_only=True, allow_null=True
     )
     points_done = serializers.IntegerField(read_only=True)
+    updated_at = serializers.DateTimeField(source="changed_at", read_only=True)
     allowed_commands = serializers.SerializerMethodField()
 
     class Meta:
@@ -125,6 +126,7 @@ class StudySerializer(serializers.ModelSerializer[Study]):
             "failure",
             "cancel_requested",
             "created_at",
+            "updated_at",
             "started_at",
             "finished_at",
             "points_done",

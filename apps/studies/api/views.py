@@ -16,9 +16,9 @@ from rest_framework.response import Response
 
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.preconditions import expected_version, repeatable
-from apps.runs.api.computed import ComputedViewSet, computed_schema
+from apps.runs.api.computed import ComputedFilter, ComputedViewSet, computed_schema
 from apps.runs.api.views import RUN_STATES
 from apps.studies.api.serializers import (
     StudyChangeSerializer,
@@ -50,7 +50,7 @@ class CsvRenderer(JSONRenderer):
     format = "csv"
 
 
-class StudyFilter(CreatedFilter):
+class StudyFilter(ComputedFilter):
     """Filter studies by system, kind, state and allocation."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import Amount, PublicId, choices, command_list
-from apps.common.api.filters import CreatedFilter, Moment, Repeated
+from apps.common.api.filters import ChangedFilter, Repeated
 from apps.common.api.forms import ModelForm
 from apps.common.api.preconditions import expected_version, repeatable
 from apps.common.api.versioned import VersionedViewSet
@@ -224,12 +224,11 @@ class LabelFilter(Repeated):
         return qs
 
 
-class LabelledFilter(CreatedFilter):
+class LabelledFilter(ChangedFilter):
     """Narrow a list by what other systems know of its objects, and to what changed since."""
 
     external_id = filters.CharFilter(field_name="external_id", label="Exactly this external id.")
     label = LabelFilter(field_name="labels")
-    updated_since = Moment("updated_at", "updated_since")
 
 
 class EntityFilter(LabelledFilter):

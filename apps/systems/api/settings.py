@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.api.permissions import actor_of
-from apps.common.api.filters import Ordering
+from apps.common.api.filters import Ordering, UpdatedSince
 from apps.common.api.forms import changes
 from apps.common.api.preconditions import etag, expected_version
 
@@ -19,8 +19,8 @@ S = TypeVar("S", bound=models.Model)
 class SettingsViewSet(viewsets.GenericViewSet[S]):
     """Show and edit settings; a subclass lists its rows and names the service that edits one."""
 
-    filter_backends = [Ordering]
-    query_parameters = ["system"]
+    filter_backends = [UpdatedSince, Ordering]
+    query_parameters = ["system", "updated_since"]
     lookup_field = "public_id"
     lookup_url_kwarg = "id"
     lookup_value_converter = "uuid"

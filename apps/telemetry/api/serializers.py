@@ -101,6 +101,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "state",
             "prefix",
             "enrolled_at",
+            "updated_at",
             "revoked_at",
             "incarnation",
             "lease_until",

@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import Amount
-from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.filters import ChangedFilter, NameSearch, Ordering
 from apps.common.api.forms import Form
 from apps.common.api.preconditions import repeatable
 from apps.systems.api.entities import SystemReference
@@ -63,7 +63,7 @@ ONLY = OpenApiParameter(
 )
 
 
-class AgentFilter(CreatedFilter):
+class AgentFilter(ChangedFilter):
     """Filter agents by system, broker and whether they answer."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

@@ -304,7 +304,7 @@ def agent_serve(*, agent: Agent, incarnation: int, number: int) -> bool:
     """
     mine = Agent.objects.filter(pk=agent.pk, incarnation=incarnation, revoked_at=None)
     known = mine.filter(obeyed_number__lte=F("served_number"))
-    if known.update(served_number=Greatest(F("served_number"), number)):
+    if known.update(served_number=Greatest(F("served_number"), number), updated_at=timezone.now()):
         return True
     if not mine.exists():
         raise not_mine(Agent.objects.select_related("broker").get(pk=agent.pk), incarnation)
@@ -317,7 +317,7 @@ def agent_obeyed(*, agent: Agent, number: int) -> bool:
     if number <= agent.obeyed_number:
         return False
     rows = Agent.objects.filter(pk=agent.pk, served_number__lt=number, obeyed_number__lt=number)
-    return bool(rows.update(obeyed_number=number))
+    return bool(rows.update(obeyed_number=number, updated_at=timezone.now()))
 
 
 def agents_adopt(*, system: System) -> int:
@@ -326,7 +326,7 @@ def agents_adopt(*, system: System) -> int:
     ahead = agents_ahead(system.pk).select_for_update(of=("self",))
     numbers = [agent.obeyed_number for agent in ahead]
     Agent.objects.filter(system=system, obeyed_number__gt=F("served_number")).update(
-        served_number=F("obeyed_number")
+        served_number=F("obeyed_number"), updated_at=timezone.now()
     )
     return max(numbers, default=0)
 

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
-from apps.common.api.filters import CreatedFilter, Ordering
+from apps.common.api.filters import ChangedFilter, CreatedFilter, Ordering
 from apps.common.api.forms import changes
 from apps.common.api.preconditions import expected_version, repeatable
 from apps.common.api.versioned import VersionedViewSet
@@ -35,7 +35,7 @@ from apps.webhooks.models import Delivery, Webhook
 from apps.webhooks.selectors.webhooks import delivery_rows, webhook_rows
 
 
-class WebhookFilter(CreatedFilter):
+class WebhookFilter(ChangedFilter):
     """Filter webhooks by when they were made."""
 
     class Meta:

@@ -103,7 +103,7 @@ def _claim(public_id: uuid.UUID, token: uuid.UUID) -> Webhook | None:
     secret = secret_of(settings.SECRET_KEY, row.public_id, row.generation)
     if fingerprint(secret) != row.fingerprint:
         row.problem, row.retry_at = OTHER_KEY, now + retries.LONGEST_REST
-        row.save(update_fields=["problem", "retry_at"])
+        row.save(update_fields=["problem", "retry_at", "updated_at"])
         return None
     row.claimed_by, row.claimed_until = token, now + CLAIM
     row.save(update_fields=["claimed_by", "claimed_until"])
@@ -199,7 +199,12 @@ def _note(
         this.update(state=DeliveryState.DELIVERED, ended_at=now, urgent=False, problem="")
         row.failures, row.failing_since, row.problem, row.retry_at = 0, None, "", None
         row.answered_at = now
-        row.save(update_fields=["failures", "failing_since", "problem", "retry_at", "answered_at"])
+        row.save(
+            update_fields=[
+                *("failures", "failing_since", "problem", "retry_at", "answered_at"),
+                "updated_at",
+            ]
+        )
         return
     wait = retries.next_attempt(attempts, answer.retry_after_s)
     ended = {"state": DeliveryState.GIVEN_UP, "ended_at": now}
@@ -224,4 +229,4 @@ def _note(
     elif wait is None and not waiting.exists():
         # Silence is no failure: what comes after it has its own time.
         row.failing_since = None
-    row.save(update_fields=["failures", "failing_since", "problem", "retry_at"])
+    row.save(update_fields=["failures", "failing_since", "problem", "retry_at", "updated_at"])

@@ -5710,6 +5710,8 @@ export interface components {
             /** Format: date-time */
             readonly enrolled_at: string;
             /** Format: date-time */
+            readonly updated_at: string;
+            /** Format: date-time */
             readonly revoked_at: string | null;
             readonly incarnation: number;
             /** Format: date-time */
@@ -5821,6 +5823,8 @@ export interface components {
             readonly finished_at: string;
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             readonly allowed_commands: components["schemas"]["AllocationCommandEnum"][];
         };
         /**
@@ -5871,6 +5875,8 @@ export interface components {
             readonly finished_at: string;
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             readonly allowed_commands: components["schemas"]["AllocationCommandEnum"][];
             /** @description Utility of each iteration. */
             readonly trace: number[];
@@ -7265,6 +7271,8 @@ export interface components {
             readonly asked_by_id: string | null;
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             readonly allowed_commands: components["schemas"]["RunCommandEnum"][];
         };
         /** @description An analysis with what was searched, and how far its suggestions are decided. */
@@ -7319,6 +7327,8 @@ export interface components {
             readonly asked_by_id: string | null;
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             readonly allowed_commands: components["schemas"]["RunCommandEnum"][];
             readonly snapshot_hash: string;
             readonly model_version: number;
@@ -7712,6 +7722,8 @@ export interface components {
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
+            readonly updated_at: string;
+            /** Format: date-time */
             readonly started_at: string | null;
             /** Format: date-time */
             readonly finished_at: string | null;
@@ -7889,6 +7901,8 @@ export interface components {
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
+            readonly updated_at: string;
+            /** Format: date-time */
             readonly started_at: string | null;
             /** Format: date-time */
             readonly ended_at: string | null;
@@ -8000,6 +8014,8 @@ export interface components {
             readonly started_by_id: string | null;
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             /** Format: date-time */
             readonly started_at: string | null;
             /** Format: date-time */
@@ -8293,6 +8309,8 @@ export interface components {
             readonly decided_at: string | null;
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             readonly version: number;
             readonly allowed_commands: components["schemas"]["FitCommandEnum"][];
         };
@@ -8381,6 +8399,8 @@ export interface components {
             readonly decided_at: string | null;
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             readonly version: number;
             readonly allowed_commands: components["schemas"]["FitCommandEnum"][];
             readonly cases: components["schemas"]["FitCase"][];
@@ -9508,6 +9528,8 @@ export interface components {
             readonly asked_by_id: string | null;
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             readonly allowed_commands: components["schemas"]["MappingCommandEnum"][];
         };
         /**
@@ -9579,6 +9601,8 @@ export interface components {
             readonly asked_by_id: string | null;
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             readonly allowed_commands: components["schemas"]["MappingCommandEnum"][];
             readonly model_version: number;
             readonly snapshot_hash: string;
@@ -10132,6 +10156,8 @@ export interface components {
             readonly prefix: string;
             /** Format: date-time */
             readonly enrolled_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             /** Format: date-time */
             readonly revoked_at: string | null;
             readonly incarnation: number;
@@ -12181,6 +12207,8 @@ export interface components {
             readonly asked_by_id: string | null;
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             readonly allowed_commands: components["schemas"]["PlacementCommandEnum"][];
         };
         /** @description Why the topic is placed again. */
@@ -12298,6 +12326,8 @@ export interface components {
             readonly asked_by_id: string | null;
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             readonly allowed_commands: components["schemas"]["PlacementCommandEnum"][];
             readonly model_version: number;
             readonly snapshot_hash: string;
@@ -12651,6 +12681,11 @@ export interface components {
             answerable_id: string | null;
             /** Format: date-time */
             created_at: string;
+            /**
+             * Format: date-time
+             * @description When the plan or its execution was changed, or the model that made it stale.
+             */
+            updated_at: string;
             /** Format: date-time */
             submitted_at: string | null;
             /** Format: date-time */
@@ -12838,6 +12873,11 @@ export interface components {
             answerable_id: string | null;
             /** Format: date-time */
             created_at: string;
+            /**
+             * Format: date-time
+             * @description When the plan or its execution was changed, or the model that made it stale.
+             */
+            updated_at: string;
             /** Format: date-time */
             submitted_at: string | null;
             /** Format: date-time */
@@ -13902,6 +13942,8 @@ export interface components {
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
+            readonly updated_at: string;
+            /** Format: date-time */
             readonly started_at: string | null;
             /** Format: date-time */
             readonly finished_at: string | null;
@@ -13982,6 +14024,8 @@ export interface components {
             readonly worker: string;
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             /** Format: date-time */
             readonly started_at: string | null;
             /** Format: date-time */
@@ -14415,6 +14459,8 @@ export interface components {
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
+            readonly updated_at: string;
+            /** Format: date-time */
             readonly started_at: string | null;
             /** Format: date-time */
             readonly finished_at: string | null;
@@ -14486,6 +14532,8 @@ export interface components {
             readonly cancel_requested: boolean;
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             /** Format: date-time */
             readonly started_at: string | null;
             /** Format: date-time */
@@ -15493,6 +15541,10 @@ export interface components {
             is_active?: boolean;
             /** Format: date-time */
             readonly last_login: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
             readonly version: number;
             readonly allowed_commands: components["schemas"]["EditCommandEnum"][];
         };
@@ -16108,6 +16160,8 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -16343,6 +16397,8 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -16444,6 +16500,7 @@ export interface operations {
                      *       "attempt": 1,
                      *       "worker": "celery@worker-1",
                      *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00.640Z",
                      *       "started_at": "2026-03-02T08:00:00.140Z",
                      *       "finished_at": null,
                      *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
@@ -17072,6 +17129,7 @@ export interface operations {
                      *       "attempt": 1,
                      *       "worker": "celery@worker-1",
                      *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00.640Z",
                      *       "started_at": "2026-03-02T08:00:00.140Z",
                      *       "finished_at": null,
                      *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
@@ -17232,7 +17290,7 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -17602,7 +17660,7 @@ export interface operations {
                 system: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -17729,6 +17787,8 @@ export interface operations {
                 page_size?: number;
                 /** @description Of this system alone. */
                 system?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -17918,6 +17978,8 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -18020,6 +18082,7 @@ export interface operations {
                      *       "attempt": 1,
                      *       "worker": "celery@worker-1",
                      *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00.640Z",
                      *       "started_at": "2026-03-02T08:00:00.140Z",
                      *       "finished_at": null,
                      *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
@@ -18297,6 +18360,8 @@ export interface operations {
                 since?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -18680,6 +18745,8 @@ export interface operations {
                 since?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -18983,7 +19050,7 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
                 utility?: string;
             };
@@ -19382,7 +19449,7 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
                 utility?: string;
             };
@@ -19522,6 +19589,8 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -19623,6 +19692,7 @@ export interface operations {
                      *       "attempt": 1,
                      *       "worker": "celery@worker-1",
                      *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00.640Z",
                      *       "started_at": "2026-03-02T08:00:00.140Z",
                      *       "finished_at": null,
                      *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
@@ -19773,7 +19843,7 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -20106,7 +20176,7 @@ export interface operations {
                 system: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -20765,6 +20835,8 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -21218,7 +21290,7 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -21551,7 +21623,7 @@ export interface operations {
                 system: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -22028,7 +22100,7 @@ export interface operations {
                 target?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -22386,7 +22458,7 @@ export interface operations {
                 target?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -22629,6 +22701,8 @@ export interface operations {
                 page_size?: number;
                 /** @description Of this system alone. */
                 system?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -22781,6 +22855,8 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -22881,6 +22957,7 @@ export interface operations {
                      *       "attempt": 1,
                      *       "worker": "celery@worker-1",
                      *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00.640Z",
                      *       "started_at": "2026-03-02T08:00:00.140Z",
                      *       "finished_at": null,
                      *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
@@ -23527,6 +23604,8 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -23870,7 +23949,7 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -24323,6 +24402,8 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -24424,6 +24505,7 @@ export interface operations {
                      *       "attempt": 1,
                      *       "worker": "celery@worker-1",
                      *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00.640Z",
                      *       "started_at": "2026-03-02T08:00:00.140Z",
                      *       "finished_at": null,
                      *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
@@ -24567,6 +24649,7 @@ export interface operations {
                      *       "attempt": 1,
                      *       "worker": "celery@worker-1",
                      *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00.640Z",
                      *       "started_at": "2026-03-02T08:00:00.140Z",
                      *       "finished_at": null,
                      *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
@@ -24867,6 +24950,8 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
                 /** @description `me`: in review, and yours to decide. */
                 waiting_for?: "me";
             };
@@ -25757,6 +25842,8 @@ export interface operations {
                 page_size?: number;
                 /** @description The policy of this system alone. */
                 system?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -25959,7 +26046,7 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -26322,7 +26409,7 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -26592,6 +26679,8 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -26894,6 +26983,8 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -27284,6 +27375,8 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -27425,6 +27518,7 @@ export interface operations {
                      *       "attempt": 1,
                      *       "worker": "celery@worker-1",
                      *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00.640Z",
                      *       "started_at": "2026-03-02T08:00:00.140Z",
                      *       "finished_at": null,
                      *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
@@ -27520,6 +27614,7 @@ export interface operations {
                      *       "attempt": 1,
                      *       "worker": "celery@worker-1",
                      *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00.640Z",
                      *       "started_at": "2026-03-02T08:00:00.140Z",
                      *       "finished_at": null,
                      *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
@@ -27913,7 +28008,7 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -28272,7 +28367,7 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -28409,7 +28504,7 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -28762,7 +28857,7 @@ export interface operations {
                 system: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -28894,6 +28989,8 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -29443,7 +29540,7 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -29812,7 +29909,7 @@ export interface operations {
                 topic?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -29948,7 +30045,7 @@ export interface operations {
                 since?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -31098,7 +31195,7 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -31822,7 +31919,7 @@ export interface operations {
                 system: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -32048,6 +32145,8 @@ export interface operations {
                 since?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -32317,7 +32416,7 @@ export interface operations {
                 system?: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -32672,7 +32771,7 @@ export interface operations {
                 system: string;
                 /** @description Before this time. */
                 until?: string;
-                /** @description At this time or later. */
+                /** @description Changed at this time or later; see `updated_at`. */
                 updated_since?: string;
             };
             header?: {
@@ -32941,6 +33040,8 @@ export interface operations {
                 since?: string;
                 /** @description Before this time. */
                 until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */

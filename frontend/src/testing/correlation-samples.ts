@@ -38,6 +38,7 @@ export const analysis = (change: Partial<Analysis> = {}): Analysis => ({
   asked_by: "Ines Moreau",
   asked_by_id: "5a111111-1111-4111-8111-111111111111",
   created_at: "2026-03-18T14:33:00Z",
+  updated_at: "2026-03-18T14:33:00Z",
   allowed_commands: ["rerun"],
   ...change,
 });

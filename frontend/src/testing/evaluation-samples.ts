@@ -22,6 +22,7 @@ export const evaluation = (change: Partial<Evaluation> = {}): Evaluation => ({
   progress: { done: 4, total: 4 },
   cancel_requested: false,
   created_at: TIME,
+  updated_at: TIME,
   started_at: TIME,
   finished_at: TIME,
   model_version: 42,

@@ -50,6 +50,7 @@ export const mapping = (change: Partial<Mapping> = {}): Mapping => ({
   asked_by: "Ines Moreau",
   asked_by_id: "5a111111-1111-4111-8111-111111111111",
   created_at: TIME,
+  updated_at: TIME,
   allowed_commands: ["rerun"],
   ...change,
 });

@@ -178,6 +178,7 @@ export const placement = (change: Partial<Placement> = {}): Placement => ({
   asked_by: "Ines Moreau",
   asked_by_id: "5a111111-1111-4111-8111-111111111111",
   created_at: "2026-03-18T14:02:00Z",
+  updated_at: "2026-03-18T14:02:00Z",
   allowed_commands: ["rerun", "what_if"],
   brokers: 3,
   publishers: 1000,

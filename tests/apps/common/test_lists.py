@@ -9,7 +9,7 @@ from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
 from tests.factories.bay import QUAY, make_bay, suggested
-from tests.factories.kinds import World
+from tests.factories.kinds import KINDS, World
 from tests.factories.market import in_turn, make_market, map_market
 from tests.factories.runs import make_allocation
 from tests.factories.streets import make_streets, place
@@ -30,6 +30,17 @@ LISTS = {
 # Settings exist as long as their system.
 TIMELESS = {"/api/v1/policies", "/api/v1/calibration-settings", "/api/v1/mapping-settings"}
 WHEN = {"created_at", "fired_at", "at"}
+# What a reconciler follows: rows that go on changing after they were made.
+FOLLOWED = {
+    f"/api/v1/{path}"
+    for path in (
+        *("plans", "executions", "runs", "allocations", "placements", "mappings", "calibrations"),
+        *("studies", "overlay-evaluations", "correlation-analyses", "connections", "webhooks"),
+        *("channels", "users", "agents", "policies", "calibration-settings", "mapping-settings"),
+        *("recomputation/schedules", "recomputation/triggers", "systems"),
+        *(kind.path for kind in KINDS),
+    )
+}
 
 
 def row_of(operation: dict[str, Any]) -> dict[str, Any]:
@@ -46,13 +57,28 @@ def test_a_list_is_narrowed_by_what_its_rows_hold(path: str) -> None:
     needed = {name for name in ("system", "state", "status") if name in row}
     if path not in TIMELESS and WHEN & set(row):
         needed |= {"since", "until"}
+    if "updated_at" in row:
+        needed.add("updated_since")
     assert needed - set(parameters) == set()
+
+
+@pytest.mark.parametrize("path", sorted(FOLLOWED))
+def test_rows_that_change_say_when(path: str) -> None:
+    assert "updated_at" in row_of(LISTS[path])
 
 
 @pytest.mark.parametrize("path", sorted(LISTS))
 def test_parameters_of_lists_say_how_to_use_them(path: str) -> None:
     parameters = parameters_of(LISTS[path])
-    for name in {"cursor", "page_size", "ordering", "search", "since", "until"} & set(parameters):
+    for name in {
+        "cursor",
+        "page_size",
+        "ordering",
+        "search",
+        "since",
+        "until",
+        "updated_since",
+    } & set(parameters):
         assert parameters[name].get("description"), name
     assert "`next`" in parameters["cursor"]["description"]
 
@@ -100,6 +126,11 @@ def test_a_list_takes_its_own_parameters_and_refuses_others(
         assert api.get(where, {"since": "2100-01-01T00:00:00Z"}).json()["count"] == 0
         assert api.get(where, {"until": "2100-01-01T00:00:00Z"}).json()["count"] == everything
         refused("since", "yesterday")
+    if "updated_since" in parameters:
+        assert api.get(where, {"updated_since": "2100-01-01T00:00:00Z"}).json()["count"] == 0
+        assert api.get(where, {"updated_since": "2000-01-01"}).json()["count"] == everything
+        refused("updated_since", "yesterday")
+        refused("updated_since", "0001-01-01T00:00:00+10:00")
     for name in ("state", "system"):
         if name in parameters and path not in TIMELESS:
             refused(name, "nonsense")

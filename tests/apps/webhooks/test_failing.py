@@ -83,9 +83,11 @@ def test_an_address_that_fails_at_all_is_left_alone_for_a_while(
     for number in range(9):
         receiver.answer(503)
         make_topic(harbour, f"t{number}")
+    made_at = hook.updated_at
     deliver(hook)
     assert len(receiver.received) == retries.FAILING
     hook.refresh_from_db()
+    assert hook.updated_at > made_at
     assert hook.retry_at is not None
     assert hook.retry_at > timezone.now()
     assert webhook_send(hook.public_id) == 0

@@ -31,6 +31,7 @@ const fit = (change: Partial<FitDetail> = {}): FitDetail => ({
   decided_by_id: null,
   decided_at: null,
   created_at: TIME,
+  updated_at: TIME,
   version: 1,
   allowed_commands: ["apply", "discard"],
   cases: [

@@ -62,6 +62,7 @@ export const study = (change: Partial<StudyDetail> = {}): StudyDetail => ({
   failure: "",
   cancel_requested: false,
   created_at: TIME,
+  updated_at: TIME,
   started_at: TIME,
   finished_at: "2026-03-18T14:02:04Z",
   points_done: 4,

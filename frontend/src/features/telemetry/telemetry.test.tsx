@@ -36,6 +36,7 @@ const agent = (name: string, change: Partial<Agent> = {}): Agent => ({
   state: "live",
   prefix: "wa_12345678",
   enrolled_at: TIME,
+  updated_at: TIME,
   revoked_at: null,
   incarnation: 3,
   lease_until: TIME,
