@@ -7,10 +7,8 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework.permissions import SAFE_METHODS
 
 from apps.accounts.api.permissions import RolePermission
-from apps.accounts.domain.roles import GRANTS, Permission, Role, permissions_of
-from apps.common.api.preconditions import IDEMPOTENCY_KEY, IF_NONE_MATCH
 from apps.accounts.domain.roles import GRANTS, Permission, Role, granting
-from apps.common.api.preconditions import IDEMPOTENCY_KEY
+from apps.common.api.preconditions import IDEMPOTENCY_KEY, IF_NONE_MATCH
 from apps.common.api.schema import REPLAYED, error_statuses, problem_reference
 
 EVERYBODY = GRANTS[Role.VIEWER]

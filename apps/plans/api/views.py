@@ -1,10 +1,8 @@
 """Serve plans over the REST API: read what would change and why, decide, carry out."""
 
 from collections.abc import Callable
-from datetime import timedelta
-from typing import Any, TypeVar
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse
@@ -21,11 +19,9 @@ from rest_framework.response import Response
 from apps.accounts.api.permissions import actor_of, granted, what_is_missing
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.common.api.filters import CreatedFilter, NameSearch, Ordering, Person
+from apps.common.api.filters import ChangedSince, CreatedFilter, NameSearch, Ordering, Person
 from apps.common.api.forms import Form
 from apps.common.api.preconditions import etag, expected_version, repeatable
-from apps.common.api.filters import ChangedSince, CreatedFilter, NameSearch, Ordering, Person
-from apps.common.api.preconditions import repeatable
 from apps.executions.api.serializers import ExecutionDetailSerializer
 from apps.executions.selectors import executions_in_full
 from apps.plans import services
@@ -56,10 +52,10 @@ from apps.plans.selectors.readings import (
     plan_rows,
     waiting_for,
 )
+from apps.plans.selectors.staleness import changed_since
 from apps.systems.api.entities import IF_MATCH
 
 T = TypeVar("T")
-from apps.plans.selectors.staleness import changed_since
 
 
 def caller_of(request: Request) -> Caller:
@@ -276,18 +272,11 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
 
         def command(**values: Any) -> Plan:
             if values["accept_overload"] and Permission.REVIEW_PLAN not in granted(request):
-                raise PermissionDenied("Only who may approve plans accepts an overload.")
+                missing = what_is_missing(request, Permission.REVIEW_PLAN)
+                raise PermissionDenied(f"`accept_overload`: {missing}")
             return services.plan_roll_back(**values)
 
         return plan_made(request, self._carried_out(request, command, RollBackSerializer))
-        form = RollBackSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        values = form.validated_data
-        if values["accept_overload"] and Permission.REVIEW_PLAN not in granted(request):
-            missing = what_is_missing(request, Permission.REVIEW_PLAN)
-            raise PermissionDenied(f"`accept_overload`: {missing}")
-        made = services.plan_roll_back(plan=self.get_object(), actor=actor_of(request), **values)
-        return plan_made(request, made)
 
     @extend_schema(request=None, responses=PlanChecksSerializer)
     @action(detail=True, methods=["post"], url_path="dry-run")

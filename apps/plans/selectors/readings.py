@@ -26,8 +26,6 @@ from apps.plans.selectors.hurt import Hurt, hurt_of, limited_now
 from apps.plans.selectors.overload import roll_back_overload
 from apps.plans.selectors.presentation import Change, LeftOut, changes, left_out, step_rows
 from apps.plans.selectors.rules import Ruling, rulings
-from apps.plans.selectors.staleness import MOVED, moved_sentences, state_now, with_state_now
-from apps.plans.selectors.versions import with_version
 from apps.plans.selectors.staleness import (
     MOVED,
     changed_at,
@@ -35,6 +33,7 @@ from apps.plans.selectors.staleness import (
     state_now,
     with_state_now,
 )
+from apps.plans.selectors.versions import with_version
 from apps.plans.selectors.waits import Waits, waits_of
 from weir import actions
 from weir.lifecycle.executions import ExecutionState

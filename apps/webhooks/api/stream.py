@@ -138,6 +138,7 @@ class EventStreamView(APIView):
 
     needs = {"get": Permission.READ}
     renderer_classes = [EventText]
+    streams = ("get",)
 
     @extend_schema(
         operation_id="event_stream",

@@ -20689,8 +20689,6 @@ export interface operations {
                 type?: string[];
             };
             header?: {
-                /** @description `ETag` of an answer that you have: 304 while it is the same. */
-                "If-None-Match"?: string;
                 /** @description As `after`, which it goes before; what the library of a browser or program sends when it connects again. */
                 "Last-Event-ID"?: string;
             };
@@ -20702,15 +20700,12 @@ export interface operations {
             /** @description Messages `id: <number>`, `data: <CloudEvent>`; the event is that of a webhook. */
             200: {
                 headers: {
-                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
-                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "text/event-stream": string;
                 };
             };
-            304: components["responses"]["NotModified"];
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];

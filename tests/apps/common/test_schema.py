@@ -57,7 +57,11 @@ def headers(db: None) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}"}
 
 
-@pytest.mark.parametrize("name", sorted(OPERATIONS))
+WITHOUT_END = "GET /api/v1/event-stream"
+"""WSGI serves no stream that goes on; `tests/apps/webhooks/test_stream.py` follows it."""
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS.keys() - {WITHOUT_END}))
 def test_operation_keeps_to_its_schema(name: str, headers: dict[str, str]) -> None:
     operation = OPERATIONS[name]
 

@@ -5,7 +5,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("executions", "0004_index_of_changes"),
-        ("plans", "0003_came_back_by_time"),
+        ("plans", "0004_change_ticket"),
         ("runs", "0002_index_of_changes"),
         ("systems", "0002_external_ids_and_labels"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
