@@ -71,6 +71,11 @@ class Hub:
         self._queues: set[asyncio.Queue[str]] = set()
         self._pump: asyncio.Task[None] | None = None
 
+    @property
+    def listeners(self) -> int:
+        """Return how many queues there are."""
+        return len(self._queues)
+
     def join(self) -> asyncio.Queue[str]:
         """Return a queue that receives all events from now on."""
         queue: asyncio.Queue[str] = asyncio.Queue(QUEUE_LENGTH)

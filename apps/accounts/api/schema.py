@@ -41,7 +41,7 @@ class RoleSchema(AutoSchema):
         name = getattr(self.view, "action", None) or self.method.lower()
         if getattr(getattr(self.view, name, None), "takes_idempotency_key", False):
             parameters.append(IDEMPOTENCY_KEY)
-        if self.method == "GET" and name not in getattr(self.view, "streams", ()):
+        if self.method == "GET" and name not in getattr(self.view, "never_alike", ()):
             parameters.append(IF_NONE_MATCH)
         return parameters
 

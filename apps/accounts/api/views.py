@@ -80,6 +80,7 @@ class SessionView(APIView):
     """Manage the browser's session. CSRF is checked even before anybody is signed in."""
 
     permission_classes = [AllowAny]
+    never_alike = ("get",)
 
     def get_throttles(self) -> list[Any]:
         return [AddressThrottle()] if self.request.method == "POST" else []
@@ -87,8 +88,10 @@ class SessionView(APIView):
     def _session(self, request: Request) -> Response:
         user = request.user if isinstance(request.user, User) else None
         may = granted(request)
+        # No two answers are alike: the token is masked anew each time.
         return Response(
-            {
+            headers={"Cache-Control": "no-store"},
+            data={
                 "signed_in": user is not None,
                 "user_id": user.public_id if user else None,
                 "username": user.username if user else "",
@@ -96,7 +99,7 @@ class SessionView(APIView):
                 "roles": user.roles if user else [],
                 "allowed_commands": [c for c, need in COMMANDS.items() if user and need in may],
                 "csrf_token": get_token(request._request),
-            }
+            },
         )
 
     @extend_schema(operation_id="session_retrieve", responses=SessionSerializer)

@@ -299,7 +299,7 @@ class InterestViewSet(viewsets.GenericViewSet[Any]):
     queryset = InterestImport.objects.none()
     pagination_class = None
     filter_backends: list[Any] = []
-    streams = ("export",)
+    never_alike = ("export",)
 
     @extend_schema(
         parameters=[

@@ -4,6 +4,7 @@ answers."""
 import math
 import re
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError as ModelError
@@ -41,7 +42,8 @@ def _loses_digits(given: Any, value: float) -> bool:
         return False
     if isinstance(given, str):
         given = int(given) if WHOLE.fullmatch(given.strip()) else value
-    return bool(given != int(value))
+    # Programs write the shortest digits that read as the same number, with zeros after them.
+    return bool(given != int(value) and Decimal(repr(value)) != given)
 
 
 class Amount(Number):

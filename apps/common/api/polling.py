@@ -38,6 +38,8 @@ class Polling(MiddlewareMixin):
             return response
         if not isinstance(response, HttpResponse) or response.streaming:
             return response
+        if "no-store" in response.headers.get("Cache-Control", ""):
+            return response
         tag = response.headers["ETag"] = _tag(response)
         response.headers.setdefault("Cache-Control", "private, no-cache")
         patch_vary_headers(response, ("Authorization", "Cookie"))

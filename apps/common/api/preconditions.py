@@ -20,7 +20,7 @@ from rest_framework.response import Response
 from apps.common.errors import ApplicationError, Conflict, PreconditionFailed, PreconditionRequired
 from apps.common.models import IDEMPOTENCY_KEYS_KEPT, IdempotencyKey
 
-VERSION_NAMED = re.compile(r'(?:W/)?"?([0-9]{1,18})(?:-[^"]*)?"?')
+VERSION_NAMED = re.compile(r'(?:W/)?(?P<quote>"?)([0-9]{1,18})(?:-[^"\s,]*)?(?P=quote)')
 """A version as If-Match names it; what follows it identifies a body, which edits do not need."""
 
 
@@ -42,7 +42,7 @@ def expected_version(request: Request) -> int:
         raise PreconditionFailed(
             "version_mismatch", f"If-Match {header} names no version of this object."
         )
-    return int(named[1])
+    return int(named[2])
 
 
 IF_NONE_MATCH = OpenApiParameter(

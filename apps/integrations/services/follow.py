@@ -27,7 +27,7 @@ from apps.plans.selectors.outcomes import Outcome, outcome_of
 from apps.plans.services.transitions import lock_plan, tell
 from weir.lifecycle.changes import CHANGES, ChangeCommand, ChangeState
 from weir.lifecycle.executions import ACTIVE, ExecutionState
-from weir.lifecycle.plans import PlanState
+from weir.lifecycle.plans import PlanCommand, PlanState
 from weir.lifecycle.steps import STEPS, StepState
 
 logger = logging.getLogger(__name__)
@@ -196,7 +196,8 @@ def change_deleted(change: Change, check: Callable[[], None]) -> bool:
 
 
 def _why_dropped(plan: Plan) -> str:
-    event = plan.events.order_by("-id").first()
+    moves = [command.value for command in PlanCommand]
+    event = plan.events.filter(command__in=moves).order_by("-id").first()
     why = plan.stale_because or (event.note if event else "")
     words = plan.state.replace("_", " ")
     said = f"{plan} was taken back" if plan.state == PlanState.DRAFT else f"{plan} is {words}"

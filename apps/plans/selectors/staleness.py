@@ -46,8 +46,9 @@ def state_now(plan: Plan) -> PlanState:
 
 
 def changed_at(plan: Plan) -> datetime:
-    """Return when what is shown of the plan was changed last."""
-    times = [plan.updated_at]
+    """Return when what is shown of the plan was changed last; `version_at` was read with it."""
+    version_at: datetime | None = getattr(plan, "version_at")  # noqa: B009
+    times = [plan.updated_at, version_at or plan.updated_at]
     if plan.execution is not None:
         times.append(plan.execution.updated_at)
     if has_moved(plan):
@@ -59,6 +60,7 @@ def changed_since(moment: datetime) -> Q:
     """Return the condition for plans whose `changed_at` is not before the moment."""
     return (
         Q(updated_at__gte=moment)
+        | Q(version_at__gte=moment)
         | Q(execution__updated_at__gte=moment)
         | MOVED & Q(system__updated_at__gte=moment)
     )

@@ -4,7 +4,7 @@ A command in the history that changes nothing about the plan, such as a dry run 
 elsewhere, does not count: nobody decides otherwise for it.
 """
 
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from apps.plans.models import Plan, PlanEvent
@@ -28,12 +28,9 @@ def plan_version(plan: Plan) -> int:
 
 
 def with_version(plans: QuerySet[Plan]) -> QuerySet[Plan]:
-    """Annotate `version`: read with the row, so that what is read after it is as new or newer."""
-    counts = (
-        PlanEvent.objects.filter(plan=OuterRef("pk"), command__in=COUNTED)
-        .order_by()
-        .values("plan")
-        .annotate(count=Count("pk"))
-        .values("count")
-    )
-    return plans.annotate(version=Coalesce(Subquery(counts), 0))
+    """Annotate `version` and `version_at`, the time of the last event that counts: read with the
+    row, so that what is read after it is as new or newer."""
+    events = PlanEvent.objects.filter(plan=OuterRef("pk"), command__in=COUNTED).order_by()
+    counts = events.values("plan").annotate(count=Count("pk")).values("count")
+    last = events.values("plan").annotate(last=Max("at")).values("last")
+    return plans.annotate(version=Coalesce(Subquery(counts), 0), version_at=Subquery(last))

@@ -3,12 +3,12 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -23,7 +23,9 @@ from apps.accounts.domain.roles import Permission
 from apps.accounts.models import ApiToken
 from apps.audit.models import FOR_ADMINISTRATORS, Event
 from apps.audit.services import NUMBERED
+from apps.common.api.forms import refuse_unknown
 from apps.common.connections import connections_release
+from apps.common.errors import ApplicationError
 from apps.common.events import hub
 from apps.systems.models import System
 from apps.webhooks.domain.event_types import EVERYTHING, check_patterns, is_wanted, type_of
@@ -31,12 +33,20 @@ from apps.webhooks.selectors.bodies import body_of
 from apps.webhooks.services.queue import last_event
 from weir.errors import InvalidProblem
 
+T = TypeVar("T")
+
 LIFE_S = 600.0
 """A program connects again by itself; a bounded stream makes it prove who it is."""
-HEARTBEAT_S = 10.0
+HEARTBEAT_S = 5.0
+"""How long a stream is silent at most, and how often it looks whether its caller still may."""
 AT_ONCE = 200
 """Events that are read at once."""
 MOST_SYSTEMS = 100
+MOST_STREAMS = 200
+"""Streams of one process."""
+_READERS = ThreadPoolExecutor(2, thread_name_prefix="event-stream")
+"""All streams wake at the same moment; so many read at once, and Postgres has a hundred
+connections."""
 
 
 class EventText(JSONRenderer):
@@ -56,43 +66,43 @@ class Wanted:
     administers: bool
 
     def includes(self, event: Event) -> bool:
-        """Return whether the stream tells of it."""
-        entry = event.entry
-        if entry.object_kind in FOR_ADMINISTRATORS and not self.administers:
-            return False
-        if self.systems and entry.system_id not in self.systems:
-            return False
-        return is_wanted(type_of(entry.object_kind, entry.action), self.types)
+        """Return whether it is of one of the types."""
+        return is_wanted(type_of(event.entry.object_kind, event.entry.action), self.types)
 
 
 def events_after(number: int, wanted: Wanted) -> tuple[list[tuple[int, str]], int, bool]:
     """Return the next events as number and CloudEvent, up to which number was looked, and whether
     there may be more."""
-    events = list(
-        Event.objects.filter(number__gt=number).select_related("entry").order_by("number")[:AT_ONCE]
-    )
+    last = last_event()
+    rows = Event.objects.filter(number__gt=number, number__lte=last).select_related("entry")
+    if wanted.systems:
+        rows = rows.filter(entry__system_id__in=wanted.systems)
+    if not wanted.administers:
+        rows = rows.exclude(entry__object_kind__in=FOR_ADMINISTRATORS)
+    events = list(rows.order_by("number")[:AT_ONCE])
     chosen = [event for event in events if wanted.includes(event)]
     ids = {event.entry.system_id for event in chosen if event.entry.system_id is not None}
     systems = {row.public_id: row for row in System.objects.filter(public_id__in=ids)}
-    looked_to = events[-1].number if events else number
     bodies = [(event.number, body_of(event, systems)) for event in chosen]
-    return bodies, looked_to, len(events) == AT_ONCE
+    more = len(events) == AT_ONCE
+    return bodies, events[-1].number if more else max(number, last), more
 
 
-async def _released(work: Callable[[], Any]) -> Any:
-    """Do some work with the database, which the stream does not hold while it waits."""
+async def _read(work: Callable[[], T]) -> T:
+    """Do some work with the database in a thread of all streams, which keeps no connection."""
 
-    def run() -> Any:
+    def run() -> T:
         try:
             return work()
         finally:
             connections_release()
 
-    return await sync_to_async(run)()
+    return await asyncio.get_running_loop().run_in_executor(_READERS, run)
 
 
 async def stream(number: int, wanted: Wanted, lasts: Callable[[], bool]) -> AsyncIterator[bytes]:
-    """Yield each wanted event after this number with its own as id, in their order.
+    """Yield each wanted event after this number with its own as id, in their order, until the
+    stream's time is over or `lasts` says that its caller may not go on.
 
     A number is passed on also where nothing was wanted up to it, so that whoever connects again
     does not have all that looked through once more.
@@ -103,20 +113,18 @@ async def stream(number: int, wanted: Wanted, lasts: Callable[[], bool]) -> Asyn
     queue = hub.join()
     try:
         while time.monotonic() < end:
-            more = True
-            while more:
-                bodies, looked_to, more = await _released(partial(events_after, number, wanted))
-                for each, body in bodies:
-                    yield f"id: {each}\ndata: {body}\n\n".encode()
-                if looked_to > number and (not bodies or bodies[-1][0] < looked_to):
-                    yield f"id: {looked_to}\n\n".encode()
-                number = looked_to
-            if not await _numbers(queue):
-                yield b": nothing new\n\n"
             if time.monotonic() - looked_at >= HEARTBEAT_S:
                 looked_at = time.monotonic()
-                if not await _released(lasts):
+                if not await _read(lasts):
                     return
+            bodies, looked_to, more = await _read(partial(events_after, number, wanted))
+            for each, body in bodies:
+                yield f"id: {each}\ndata: {body}\n\n".encode()
+            if looked_to > number and (not bodies or bodies[-1][0] < looked_to):
+                yield f"id: {looked_to}\n\n".encode()
+            number = looked_to
+            if not more and not await _numbers(queue):
+                yield b": nothing new\n\n"
     finally:
         hub.leave(queue)
 
@@ -136,9 +144,12 @@ async def _numbers(queue: "asyncio.Queue[str]") -> bool:
 class EventStreamView(APIView):
     """Follow what happens, as server-sent events."""
 
+    # A HEAD would go on as a GET does.
+    http_method_names = ["get", "options"]
     needs = {"get": Permission.READ}
+    refuses = {"get": (429,)}
     renderer_classes = [EventText]
-    streams = ("get",)
+    never_alike = ("get",)
 
     @extend_schema(
         operation_id="event_stream",
@@ -187,6 +198,13 @@ class EventStreamView(APIView):
         stream ends after ten minutes, or 10 s after what its token may do has changed; connect
         again. Sign-ins are sent to administrators alone.
         """
+        refuse_unknown(request.query_params, {"type", "system", "after"}, "query parameter")
+        if hub.listeners >= MOST_STREAMS:
+            raise ApplicationError(
+                "too_many_streams",
+                f"{MOST_STREAMS} streams are open here. Close some, or try again later.",
+                status=429,
+            )
         types = request.query_params.getlist("type") or [EVERYTHING]
         try:
             check_patterns(types, "type")
@@ -204,6 +222,12 @@ class EventStreamView(APIView):
         response["Cache-Control"] = "no-cache"
         response["X-Accel-Buffering"] = "no"
         return response
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the answer, and let go the connection of a thread that is this request's alone."""
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        connections_release()
+        return answer
 
 
 def _systems(request: Request) -> frozenset[UUID]:

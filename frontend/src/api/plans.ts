@@ -161,14 +161,14 @@ export function usePlanCommand(seen: Seen) {
 }
 
 /** The change record that the plan has elsewhere; empty takes it away. */
-export function useChangeTicket(seen: Seen) {
+export function useChangeTicket() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (ticket: string) =>
+    mutationFn: ({ seen, ticket }: { seen: Seen; ticket: string }) =>
       take(
         client.PATCH("/api/v1/plans/{id}", { ...asSeen(seen), body: { change_ticket: ticket } }),
       ),
-    onSuccess: (plan) => queries.setQueryData(keys.plans.one(seen.id), plan),
+    onSuccess: (plan) => queries.setQueryData(keys.plans.one(plan.id), plan),
     onSettled: () => queries.invalidateQueries({ queryKey: keys.plans.all }),
   });
 }

@@ -15865,6 +15865,7 @@ export interface components {
              *     - `token_cannot_revoke_others` (403): A token revokes only itself.
              *     - `token_cannot_grant` (403): Only a person who is signed in changes accounts.
              *     - `token_cannot_change_password` (403): Only a person who is signed in changes a password.
+             *     - `too_many_streams` (429): So many streams of events are open already; close some.
              *     - `throttled` (429): Too many tries; `Retry-After` says in how many seconds to go on.
              *     - `invalid` (400): A field or parameter is wrong; `errors` names each.
              *     - `bad_request` (400): The request cannot be read.
@@ -20709,6 +20710,7 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -27734,10 +27736,7 @@ export interface operations {
     session_retrieve: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description `ETag` of an answer that you have: 304 while it is the same. */
-                "If-None-Match"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -27745,15 +27744,12 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
-                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            304: components["responses"]["NotModified"];
             401: components["responses"]["Problem401"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];

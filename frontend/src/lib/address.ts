@@ -31,5 +31,12 @@ export function addressFault(text: string): string {
 
 /** Whether a text is an address that a browser may open: nothing else becomes a link. */
 export function isWebAddress(text: string): boolean {
-  return /^https?:\/\/[^\s/]\S*$/i.test(text) && URL.canParse(text);
+  if (!/^https?:\/\/[^\s/]\S*$/i.test(text)) return false;
+  try {
+    // Not `URL.canParse`, which browsers of 2023 lack.
+    new URL(text);
+  } catch {
+    return false;
+  }
+  return true;
 }

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from rest_framework.exceptions import ValidationError
 
 from apps.accounts.domain.roles import Role
 from apps.common.api.examples import BROKER, OTHER_BROKER
+from apps.common.api.fields import Number
 from apps.runs.models import Run
 from config.api_examples import NAMES, OBJECTS, REQUESTS
 from tests.conftest import client_of
@@ -276,3 +278,25 @@ def test_a_number_in_an_address_is_taken_or_refused_by_name(story: Story) -> Non
             if answer.status_code != 404 or room_of(path) not in OUT_OF_REACH:
                 wrong[path, name, literal] = (answer.status_code, answer.content)
     assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        # As other languages write 12345678901234567168 and 2^60: the shortest digits, and zeros.
+        (12345678901234567000, True),
+        (1152921504606847000, True),
+        (12345678901234567168, True),
+        (12345678901234567169, False),
+        (2**53 + 1, False),
+        (" 9007199254740993 ", False),
+        ("9007199254740994", True),
+    ],
+)
+def test_a_whole_number_is_the_one_that_is_stored(sent: Any, kept: bool) -> None:
+    field = Number()
+    if kept:
+        assert field.run_validation(sent) == float(sent)
+    else:
+        with pytest.raises(ValidationError, match="more digits"):
+            field.run_validation(sent)

@@ -16,7 +16,8 @@ from tests.schema import SCHEMA
 from weir.lifecycle.runs import RunState
 
 pytestmark = pytest.mark.django_db
-STREAMED = {"/api/v1/interests/export"}
+NEVER_ALIKE = {"/api/v1/interests/export", "/api/v1/event-stream", "/api/v1/session"}
+"""Streams, and what has a new token each time."""
 
 
 def again(client: APIClient, address: str, tag: str) -> Any:
@@ -38,7 +39,7 @@ def test_every_read_of_the_schema_has_a_tag_and_a_304() -> None:
         or not operation["responses"]["200"]["headers"]["ETag"]["required"]
         or "If-None-Match" not in {one["name"] for one in operation["parameters"]}
     }
-    assert without == STREAMED
+    assert without == NEVER_ALIKE
 
 
 def test_every_202_of_the_schema_says_when_to_look() -> None:
@@ -65,6 +66,11 @@ def test_an_answer_that_is_the_same_is_not_sent_again(api: APIClient, broker: st
         assert again(api, address, "*").status_code == 304
         other = again(api, address, '"x"')
         assert (other.status_code, other.content) == (200, first.content)
+
+
+def test_the_session_is_kept_nowhere(api: APIClient) -> None:
+    answer = api.get("/api/v1/session")
+    assert (answer["Cache-Control"], "ETag" in answer) == ("no-store", False)
 
 
 def test_what_may_be_kept_is_one_callers_own(api: APIClient, broker: str) -> None:
@@ -107,7 +113,9 @@ def test_edits_compare_the_version_alone(api: APIClient, broker: str) -> None:
             answer = api.patch(broker, body, format="json", headers=headers)
             assert answer.status_code == status, (form, answer.content)
         assert answer["ETag"] == f'"{version + 1}"'
-    for tag in ('"0123-"', '"-1"', '"x-1"', "*", '"1', '"1" "1"', '"9999999999999999999"'):
+    now = api.get(broker).json()["version"]
+    wrong = (f'"{now}', f'{now}"', f"{now}-x, 9", f'"{now}" "{now}"', '"-1"', '"x-1"', "*")
+    for tag in (*wrong, '"9999999999999999999"'):
         answer = api.patch(broker, {}, format="json", headers={"If-Match": tag})
         assert (answer.status_code, answer.json()["code"]) == (412, "version_mismatch"), tag
 

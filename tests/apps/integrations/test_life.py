@@ -16,6 +16,7 @@ from apps.plans.models import Plan, Verification
 from apps.plans.services import (
     plan_execute,
     plan_reject,
+    plan_set_ticket,
     plan_submit,
     plan_withdraw,
     plans_settle,
@@ -145,6 +146,8 @@ def test_plan_that_is_given_up_cancels_its_change(
         plan_withdraw(plan=plan, actor=ines, reason="Not this week.")
     elif way == "reject":
         plan_reject(plan=plan, actor=jon, comment="Not this week.")
+        # An edit that comes after it does not become the reason.
+        plan_set_ticket(plan=plan, actor=ines, change_ticket="CHG-1")
     else:
         edit_model(harbour, ines)
         plans_settle()

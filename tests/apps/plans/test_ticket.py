@@ -1,8 +1,10 @@
 """A plan names its change record elsewhere: in any state, and outside what people approve."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts.domain.roles import Role
@@ -73,10 +75,16 @@ def test_a_plan_that_came_back_keeps_the_time_when_it_did(
     assert name(client_of(ines), plan, "CHG-1").json()["state"] == "stale"
     plan.refresh_from_db()
     since = plan.updated_at
+    before = timezone.now()
     body = name(client_of(ines), plan, "CHG-2").json()
     assert (body["change_ticket"], body["state"]) == ("CHG-2", "stale")
     plan.refresh_from_db()
     assert plan.updated_at == since
+    # Whoever follows the list hears of it all the same.
+    moment = before.isoformat().replace("+00:00", "Z")
+    (row,) = client_of(ines).get(f"/api/v1/plans?updated_since={moment}").json()["results"]
+    assert row["change_ticket"] == "CHG-2"
+    assert datetime.fromisoformat(row["updated_at"]) >= before
 
 
 @pytest.mark.parametrize("role", Role)

@@ -189,6 +189,39 @@ async def test_a_stream_ends_with_its_token(monkeypatch: pytest.MonkeyPatch, by:
             await follower.next()
 
 
+async def test_a_stream_that_is_far_behind_ends_with_its_token_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream, "HEARTBEAT_S", 0.0)
+    monkeypatch.setattr(stream, "AT_ONCE", 1)
+
+    def prepare() -> Any:
+        system = make_system()
+        for number in range(5):
+            rename(system, str(number))
+        return token_of(Role.VIEWER), make_user("root", Role.ADMIN)
+
+    (token, secret), root = await do(prepare)
+    async with following(secret, "after=0&type=weir.system.update") as follower:
+        await follower.next()
+        await do(lambda: token_revoke(token=token, actor=root))
+        with pytest.raises(StopAsyncIteration):
+            await follower.described(4)
+
+
+async def test_a_process_has_so_many_streams_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, secret = await do(lambda: token_of(Role.VIEWER))
+    monkeypatch.setattr(stream, "MOST_STREAMS", 0)
+    assert (await refused(secret))["code"] == "too_many_streams"
+
+
+async def test_a_head_does_not_go_on() -> None:
+    _, secret = await do(lambda: token_of(Role.VIEWER))
+    headers = {"Authorization": f"Bearer {secret}"}
+    answer = await AsyncClient().head("/api/v1/event-stream", headers=headers)
+    assert answer.status_code == 405
+
+
 async def test_a_stream_lasts_no_longer_than_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "HEARTBEAT_S", 0.1)
     monkeypatch.setattr(stream, "LIFE_S", 0.5)
@@ -207,6 +240,7 @@ async def test_what_cannot_be_followed_is_refused_by_name() -> None:
         ("after=-1", "after"),
         ("after=x", "after"),
         ("after=99999", "after"),
+        ("types=weir.plan.*", "types"),
     ):
         problem = await refused(secret, query)
         assert [one["field"] for one in problem["errors"]] == [field], problem

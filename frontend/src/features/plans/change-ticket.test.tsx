@@ -86,6 +86,31 @@ it("keeps what was typed where it is refused: at the field, or because the plan 
   expect(patches(asked)).toHaveLength(3);
 });
 
+it("overwrites no ticket of somebody else that it has not shown", async () => {
+  let stored = editable();
+  const changed = "P-118 was changed meanwhile: you have seen version 4, the latest is 5.";
+  const asked = serve({
+    ...answers(stored),
+    [`GET ${planPath}`]: () => ok(stored),
+    [PATCH]: ({ headers }) =>
+      headers.get("If-Match") === '"5"'
+        ? ok((stored = editable({ change_ticket: "CHG-1", version: 6 })))
+        : problem(412, "version_mismatch", changed),
+  });
+  const { user, queries } = open();
+  await user.click(await edit());
+  await user.type(form().getByLabelText(/Change ticket/), "CHG-1");
+  stored = editable({ change_ticket: "CHG-2", version: 5 });
+  await queries.invalidateQueries();
+  expect(await form().findByText(/It is CHG-2 now/)).toBeInTheDocument();
+  await user.click(form().getByRole("button", { name: "Save" }));
+  expect(await form().findByText(changed)).toBeInTheDocument();
+  expect(patches(asked)[0]?.headers.get("If-Match")).toBe('"4"');
+  await user.click(form().getByRole("button", { name: "Save" }));
+  expect(await screen.findByText("change ticket CHG-1")).toBeInTheDocument();
+  expect(await edit()).toHaveFocus();
+});
+
 it("is left as it was by Cancel", async () => {
   const asked = serve(answers(editable({ change_ticket: "CHG-1" })));
   const { user } = open();
