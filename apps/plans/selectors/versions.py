@@ -1,7 +1,9 @@
 """Count what has happened to a plan: whoever commands it names how much of that they have seen.
 
 A command in the history that changes nothing about the plan, such as a dry run or news of a change
-elsewhere, does not count: nobody decides otherwise for it.
+elsewhere, does not count: nobody decides otherwise for it. Nor does going stale: every read shows
+it as soon as the model is edited, the row is written some time later, and whoever has not seen it
+is refused with the reason.
 """
 
 from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
@@ -16,7 +18,7 @@ UPDATE = "update"
 EXPIRE = "expire"
 LOSE = "lose"
 COUNTED = sorted(
-    {*(command.value for command in PlanCommand)}
+    {*(command.value for command in PlanCommand if command != PlanCommand.GO_STALE)}
     | {CREATE, UPDATE, ACCEPT_OVERLOAD, ROLL_BACK, EXPIRE, LOSE}
 )
 """The commands of events by which a plan is no longer what somebody has read."""
