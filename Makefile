@@ -29,7 +29,7 @@ hash = $$({ cat $(1) 2>/dev/null || true; $(if $(2),find $(2) -type f -print0 2>
 began = began=$$(date +%s%N)
 done = printf '  %-44s %6.1f s\n' "$(1)" "$$(( ($$(date +%s%N) - began) / 100000000 ))e-1"
 
-.PHONY: help install venv runtime spark dev package first_compiled compiled started node_modules frontend chromium up down status logs \
+.PHONY: help install venv runtime spark dev package first_compiled compiled started node_modules frontend client chromium up down status logs \
         test check check-python check-frontend e2e test-unit test-stack test-spark test-frontend tested \
         thorough mutation mutants docs bench bench-running experiments pictures api migration adr pins
 
@@ -132,6 +132,19 @@ frontend: node_modules
 	  $(call done,built the front end); \
 	fi
 
+# Replaced as a whole: of an operation that is gone, no module stays.
+client: runtime ## the command line: its client of the API, made from the schema; then pip install '.[client]'
+	@now=$(call hash,requirements/client.txt frontend/openapi.json,weir_cli/generation); \
+	if [[ ! -f weir_api/client.py || $$(cat $(STAMPS)/client 2>/dev/null) != "$$now" ]]; then \
+	  $(began); $(PIP) --require-hashes -r requirements/client.txt; \
+	  made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \
+	  $(BIN)/openapi-python-client generate --path frontend/openapi.json --meta none --output-path "$$made/weir_api" \
+	    --config weir_cli/generation/generate.yml --custom-template-path weir_cli/generation/templates --fail-on-warning > "$$made/log" || { cat "$$made/log" >&2; exit 1; }; \
+	  rm -rf weir_api; cp -r "$$made/weir_api" weir_api; \
+	  echo "$$now" > $(STAMPS)/client; \
+	  $(call done,made the client of the API); \
+	fi
+
 chromium:
 	@if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then \
 	  sudo=; [[ $$(id -u) == 0 ]] || sudo="sudo -n"; \
@@ -182,6 +195,7 @@ clean_commit = { if [[ -z $$(git status --porcelain 2>&1) ]]; then git rev-parse
 test: package ## everything that CI asks
 	@mkdir -p var; $(clean_commit) > var/testing
 	$(SIDE_BY_SIDE) dev node_modules chromium
+	$(MAKE) --no-print-directory client
 	$(SIDE_BY_SIDE) compiled frontend check-python docs check-frontend test-frontend
 	$(BIN)/python -m tests.suites
 	@if [[ -s var/testing && $$($(clean_commit)) == $$(cat var/testing) ]]; then mv var/testing var/tested; fi
@@ -192,7 +206,7 @@ tested: ## whether `make test` has passed on the commit that is checked out
 
 check: check-python docs check-frontend ## format, lint, types, contracts, migrations, schema drift, links of the documentation
 
-check-python: package dev
+check-python: package dev client
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(OFFLINE) $(BIN)/mypy
@@ -292,7 +306,7 @@ adr: ## a new decision record: make adr TITLE="supervise with supervisord"
 	echo "$$file"
 
 pins: dev ## write requirements/*.txt anew from requirements/*.in
-	cd requirements && for name in runtime dev mutants; do \
+	cd requirements && for name in runtime dev client mutants; do \
 	  UV_CUSTOM_COMPILE_COMMAND="make pins" ../$(BIN)/uv pip compile --quiet --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --upgrade "$$name.in" --output-file "$$name.txt"; \
 	done

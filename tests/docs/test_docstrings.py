@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("agent", "apps", "config", "spark_tasks", "weir", "weir_client")
-VERB_FIRST = ("agent", "apps", "config", "spark_tasks", "weir_client")
+PACKAGES = ("agent", "apps", "config", "spark_tasks", "weir", "weir_cli", "weir_client")
+VERB_FIRST = ("agent", "apps", "config", "spark_tasks", "weir_cli", "weir_client")
 """In these packages the docstring of a function begins with its verb."""
 NO_VERBS = frozenset(
     re.findall(

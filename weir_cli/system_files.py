@@ -1,0 +1,246 @@
+"""Export a system as files, show what files would change, and carry that out as one edit."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+from weir_api.api.interests import interests_export_retrieve
+from weir_api.api.systems import systems_model, systems_model_apply, systems_retrieve
+from weir_api.models.system import System
+from weir_api.models.system_model import SystemModel
+from weir_api.models.system_model_change import SystemModelChange
+from weir_api.models.system_model_form_request import SystemModelFormRequest
+from weir_cli.calls import Refused, Weir, note
+from weir_cli.ending import DONE, NO, CommandError
+from weir_cli.folder import FILES, SystemFiles, parse_interests, read_folder, write_folder
+from weir_cli.listing import find_system, system_or_none
+from weir_cli.output import as_json, counted, marked, plain
+
+MOST_READINGS = 5
+SIGNS = {"create": "+", "update": "~", "delete": "-"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a folder is to make of which system."""
+
+    files: SystemFiles
+    keep_rest: bool
+    within: str | None
+    reason: str
+
+
+def export_command(weir: Weir, name: str | None, folder: Path, interests: bool) -> int:
+    """Write a system's files."""
+    system = find_system(weir, name)
+    files = read_system(weir, system.id, interests)
+    write_folder(folder, files)
+    objects = sum(map(len, files.kinds.values()))
+    wanted = sum(map(len, (files.interests or {}).values()))
+    print(
+        f"{plain(system.name)}: {counted(objects, 'object')} and {counted(wanted, 'interest')} "
+        f"in {folder}"
+    )
+    return DONE
+
+
+def read_system(weir: Weir, system: UUID, interests: bool = True) -> SystemFiles:
+    """Read a whole system as it is at one moment.
+
+    Raises CommandError where it is edited again and again meanwhile.
+    """
+    for _ in range(MOST_READINGS):
+        document = weir.call(systems_model.sync_detailed, SystemModel, system).to_dict()
+        rows = None
+        if interests:
+            text = weir.call(interests_export_retrieve.sync_detailed, str, system=system)
+            rows = parse_interests(text, "interests")
+            now = weir.call(systems_retrieve.sync_detailed, System, system)
+            if now.model_version != document["model_version"]:
+                continue
+        return SystemFiles(
+            id=system,
+            properties=document["properties"],
+            settings=document["settings"],
+            kinds={kind: document["kinds"][kind] for kind in FILES if kind in document["kinds"]},
+            interests=rows,
+        )
+    raise CommandError("The system is being edited; export it again in a moment.", NO)
+
+
+def wanted_of(
+    weir: Weir, folder: Path, other: str | None, *, keep_rest: bool, within: str | None, reason: str
+) -> Wanted:
+    """Read what a folder is to make of the system that it names, or of another one.
+
+    Another one is found by its name, external id or id, and keeps name and external id; where none
+    is called so, it is to be created under that name.
+    """
+    files = read_folder(folder)
+    if other is not None:
+        system = system_or_none(weir, other)
+        properties = {**files.properties, "external_id": None, "name": other}
+        if system is not None:
+            properties |= {"name": system.name, "external_id": system.external_id}
+        files = replace(files, id=system.id if system else uuid4(), properties=properties)
+    return Wanted(files=files, keep_rest=keep_rest, within=within, reason=reason)
+
+
+def change_of(
+    weir: Weir, wanted: Wanted, *, dry_run: bool, change_hash: str = ""
+) -> SystemModelChange:
+    """Carry out what a folder says, or find out what that would change."""
+    files = wanted.files
+    document: dict[str, Any] = {"kinds": _with_interests(files), "reason": wanted.reason}
+    if not wanted.keep_rest:
+        document["delete"] = "rest"
+    if wanted.within:
+        document["within"] = wanted.within
+    if change_hash:
+        document["change_hash"] = change_hash
+    body = SystemModelFormRequest.from_dict(document)
+    # As they are in the file: what is wrong with them, Weir says by field.
+    body["properties"], body["settings"] = files.properties, files.settings
+    return weir.call(
+        systems_model_apply.sync_detailed, SystemModelChange, files.id, body=body, dry_run=dry_run
+    )
+
+
+def _with_interests(files: SystemFiles) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each kind, those of subscribers with what they want."""
+    if files.interests is None:
+        return files.kinds
+    subscribers = [
+        {
+            **row,
+            "interests": [
+                {"topic": topic} for topic in files.interests.get(str(row.get("name")), [])
+            ],
+        }
+        for row in files.kinds["subscriber"]
+    ]
+    unknown = files.interests.keys() - {str(row.get("name")) for row in subscribers}
+    if unknown:
+        name = min(unknown)
+        raise CommandError(f'interests.csv: no subscriber "{name}" in {FILES["subscriber"]}.')
+    return {**files.kinds, "subscriber": subscribers}
+
+
+def diff_command(weir: Weir, wanted: Wanted, json_output: bool) -> int:
+    """Show what a folder would change; the exit status says whether it would."""
+    change = _in_terms_of_files(change_of, weir, wanted, dry_run=True)
+    print(as_json(change) if json_output else "\n".join(lines_of(change, wanted)))
+    return NO if change.rows else DONE
+
+
+def import_command(
+    weir: Weir, wanted: Wanted, *, change_hash: str, yes: bool, json_output: bool
+) -> int:
+    """Show what a folder changes, and carry that out once somebody has agreed to it."""
+    change = _in_terms_of_files(change_of, weir, wanted, dry_run=True)
+    if not json_output:
+        print("\n".join(lines_of(change, wanted)))
+    if change.rows:
+        if change_hash and change_hash != change.change_hash:
+            note(
+                f"nothing was changed: this is not the change {change_hash[:12]}… that was "
+                "reviewed; review it again, or name its hash."
+            )
+            return NO
+        if not change_hash and not yes and not _agreed():
+            return NO
+        change = _in_terms_of_files(
+            change_of, weir, wanted, dry_run=False, change_hash=change.change_hash
+        )
+    if json_output:
+        print(as_json(change))
+    elif change.rows:
+        name = plain(wanted.files.properties.get("name") or wanted.files.id)
+        print(
+            f"Done: version {change.model_version} of the model. Brokers obey it once its plan was "
+            f"approved and executed: weir plan --system {_quoted(name)}"
+        )
+    return DONE
+
+
+def _in_terms_of_files(call: Any, *arguments: Any, **named: Any) -> SystemModelChange:
+    """Call, and say of errors in which file they are."""
+    try:
+        change: SystemModelChange = call(*arguments, **named)
+    except Refused as refusal:
+        text = str(refusal)
+        for kind, name in FILES.items():
+            text = text.replace(f"kinds.{kind}[", f"{name}: [")
+        for member in ("properties", "settings"):
+            text = text.replace(f"  {member}.", f"  system.json: {member}.")
+        if text == str(refusal):
+            raise
+        raise CommandError(text, refusal.status) from refusal
+    return change
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        raise CommandError(
+            "Nothing was changed: name the change that was reviewed (--change-hash HASH), or agree "
+            "to whatever it is (--yes)."
+        )
+    print("Carry this out? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _quoted(name: str) -> str:
+    return (
+        name if name.replace("-", "").replace("_", "").replace(".", "").isalnum() else f"'{name}'"
+    )
+
+
+def lines_of(change: SystemModelChange, wanted: Wanted) -> Iterator[str]:
+    """Say what a change does, for people: a line for each object, then its members that differ."""
+    name = plain(wanted.files.properties.get("name") or wanted.files.id)
+    if not change.rows:
+        yield f"{name}: nothing differs ({counted(change.unchanged, 'object')})"
+        return
+    for row in change.rows:
+        action = str(row.action)
+        yield marked(SIGNS.get(action, "?"), f"{row.kind.replace('_', ' ')} {plain(row.name)}")
+        before = row.before.to_dict() if row.before else {}
+        after = row.after.to_dict() if row.after else {}
+        if action != "delete":
+            for member in after:
+                yield from _member_lines(member, before.get(member), after[member])
+    yield (
+        f"{name}: {change.created:,} created, {change.changed:,} changed, "
+        f"{change.deleted:,} deleted, {change.unchanged:,} unchanged"
+    )
+    yield f"change {change.change_hash}"
+
+
+def _member_lines(member: str, before: Any, after: Any) -> Iterator[str]:
+    if before == after or (before is None and after in (None, "", [], {})):
+        return
+    if isinstance(before or [], list) and isinstance(after, list):
+        yield f"    {member}:"
+        was = [json.dumps(each, sort_keys=True, ensure_ascii=False) for each in before or []]
+        now = [json.dumps(each, sort_keys=True, ensure_ascii=False) for each in after]
+        for sign, some, others in (("-", was, now), ("+", now, was)):
+            for text in some:
+                if text not in others:
+                    yield "      " + marked(sign, _short(json.loads(text)))
+        return
+    if before is None:
+        yield f"    {member}: {_short(after)}"
+    else:
+        yield f"    {member}: {_short(before)} → {_short(after)}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{plain(name)} {_short(each)}" for name, each in value.items())
+    if value is None:
+        return "none"
+    return plain(value) if value != "" else '""'
