@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from django.apps import apps
 from django.db import models
 
-from apps.systems.models import Entity
+from apps.systems.models import Entity, System
 
 E = TypeVar("E", bound=Entity)
 HIDDEN = {"id", "public_id", "created_at", "updated_at", "version", "system"}
@@ -18,6 +18,13 @@ OUTSIDE_MODEL = frozenset({"external_id", "labels"})
 
 SYSTEM = "system"
 """The kind of object under which the audit record has edits of a system itself."""
+PROPERTIES = ("name", "external_id", "labels", "description", "product", "resources")
+"""What editors say of a system itself."""
+
+
+def properties_of(system: System) -> dict[str, Any]:
+    """Return what editors say of the system itself."""
+    return {name: getattr(system, name) for name in PROPERTIES}
 
 
 def entity_models() -> list[type[Entity]]:

@@ -137,6 +137,9 @@ class CalibrationSettingsViewSet(SettingsViewSet[CalibrationSettings]):
 
     queryset = CalibrationSettings.objects.select_related("system")
     serializer_class = CalibrationSettingsSerializer
+    document_member = "calibration"
+    settings_of = staticmethod(settings_of)
+    settings_update = staticmethod(settings_update)
     needs = {"partial_update": Permission.EDIT_MODEL}
 
     @extend_schema(

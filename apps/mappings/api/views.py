@@ -342,6 +342,9 @@ class MappingSettingsViewSet(SettingsViewSet[MappingSettings]):
 
     queryset = MappingSettings.objects.select_related("system")
     serializer_class = MappingSettingsSerializer
+    document_member = "mapping"
+    settings_of = staticmethod(settings_of)
+    settings_update = staticmethod(settings_update)
     needs = {"partial_update": Permission.EDIT_MODEL}
 
     @extend_schema(

@@ -1,7 +1,7 @@
 """Serve settings over the REST API: one row per system, shown and edited with its version."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from django.db import models
 from rest_framework import viewsets
@@ -17,8 +17,17 @@ S = TypeVar("S", bound=models.Model)
 
 
 class SettingsViewSet(viewsets.GenericViewSet[S]):
-    """Show and edit settings; a subclass lists its rows and names the service that edits one."""
+    """Show and edit settings; a subclass lists its rows and names the service that edits one.
 
+    Those that belong to what a system is, and not to how it is run, name the member that holds
+    them in the document of a whole system (`document_member`).
+    """
+
+    document_member: ClassVar[str] = ""
+    settings_of: ClassVar[Callable[..., Any]]
+    """Takes a system and returns its row, unsaved defaults where nobody has set any."""
+    settings_update: ClassVar[Callable[..., Any]]
+    """Changes members of `settings`, as `row_update` does."""
     filter_backends = [UpdatedSince, Ordering]
     query_parameters = ["system", "updated_since"]
     lookup_field = "public_id"

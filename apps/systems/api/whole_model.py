@@ -1,13 +1,13 @@
-"""Serve the whole model of a system as one document: read it, and make the model what it says."""
+"""Serve a whole system as one document: read it, and make the system what it says."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Model
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -18,21 +18,32 @@ from apps.common.api.fields import choices
 from apps.common.api.forms import Form, no_such, refuse_unknown
 from apps.common.errors import ApplicationError
 from apps.systems.api.directory import Directory
-from apps.systems.api.entities import EntityViewSet, Reference
+from apps.systems.api.entities import EntityViewSet
 from apps.systems.api.imports import MOST_ROWS, RowReader
+from apps.systems.api.system_members import (
+    LEFT_OUT,
+    SystemPropertiesSerializer,
+    given_properties,
+    given_settings,
+    members,
+    members_of_system,
+    settings_views,
+    writable,
+)
 from apps.systems.domain.labels import Selector
 from apps.systems.models import Entity, System
 from apps.systems.selectors import entity_models, in_order_of_use, with_children, with_references
 from apps.systems.services import Given, GivenKind, ModelChange, model_apply, text_of
 
 ACTIONS = choices("create", "update", "delete")
-LEFT_OUT = frozenset({"interests"})
-"""Lists that a document does not show: interests may be millions, and have tables of their own."""
-
 KINDS_HELP = (
     "Objects by kind, named as in the history: "
     "`broker`, `link`, `overlay`, `correlation_key`, `group`, `stream`, `topic`, `publisher`, "
     "`utility_function`, `consumer_class`, `slo`, `subscriber`. "
+)
+SETTINGS_HELP = (
+    "Settings by what they are of: `calibration` as in a PATCH of /calibration-settings/{id}, "
+    "`mapping` as in one of /mapping-settings/{id}. "
 )
 
 
@@ -60,9 +71,25 @@ class LabelSelectorField(serializers.CharField):
             raise serializers.ValidationError(str(error)) from error
 
 
-class SystemModelForm(Form[dict[str, Any]]):
-    """Read what a model is to be."""
+@extend_schema_field(SystemPropertiesSerializer(partial=True))
+class PropertiesField(serializers.DictField):
+    """Accept properties, which are read once the system is locked."""
 
+
+class SystemModelForm(Form[dict[str, Any]]):
+    """Read what a system is to be."""
+
+    properties = PropertiesField(
+        required=False,
+        help_text="The system itself, as in a PATCH of it; what is left out stays. Where no system "
+        "has the id, those with `name` and `product` create it.",
+    )
+    settings = serializers.DictField(
+        child=serializers.DictField(),
+        required=False,
+        default=dict,
+        help_text=SETTINGS_HELP + "What is left out stays.",
+    )
     kinds = serializers.DictField(
         child=serializers.ListField(child=serializers.DictField()),
         help_text=KINDS_HELP + "Each row is about the object of its `external_id`, else of its "
@@ -95,6 +122,10 @@ class SystemModelForm(Form[dict[str, Any]]):
         help_text="Why; kept in the history of every object.",
     )
 
+    def validate_settings(self, settings: dict[str, Any]) -> dict[str, Any]:
+        refuse_unknown(settings, settings_views(), "settings")
+        return settings
+
     def validate_kinds(self, kinds: dict[str, list[Any]]) -> dict[str, list[Any]]:
         refuse_unknown(kinds, _views(), "kind")
         count = sum(map(len, kinds.values()))
@@ -115,11 +146,15 @@ class SystemModelQuery(Form[dict[str, Any]]):
 
 
 class SystemModelSerializer(serializers.Serializer[Any]):
-    """Describe a whole model."""
+    """Describe a whole system."""
 
     system = serializers.UUIDField()
     system_name = serializers.CharField()
     model_version = serializers.IntegerField()
+    properties = serializers.DictField(help_text="The system itself.")
+    settings = serializers.DictField(
+        child=serializers.DictField(), help_text=SETTINGS_HELP + "The defaults, too."
+    )
     kinds = serializers.DictField(
         child=serializers.ListField(child=serializers.DictField()),
         help_text=KINDS_HELP + "Objects by name, with what a PUT takes, references by name; "
@@ -128,9 +163,12 @@ class SystemModelSerializer(serializers.Serializer[Any]):
 
 
 class ChangedObjectSerializer(serializers.Serializer[Any]):
-    """Describe one object that a document creates, changes or deletes."""
+    """Describe what a document creates, changes or deletes: an object, the system, settings."""
 
-    kind = serializers.CharField(help_text="As in the history, such as `consumer_class`.")
+    kind = serializers.CharField(
+        help_text="As in the history, such as `consumer_class`; `system` for the system itself, "
+        "and its settings are `calibration_settings` and `mapping_settings`."
+    )
     name = serializers.CharField()
     action = serializers.ChoiceField(choices=ACTIONS)
     before = serializers.DictField(
@@ -150,6 +188,12 @@ class KindCountsSerializer(serializers.Serializer[Any]):
     unchanged = serializers.IntegerField(help_text="Rows whose objects are as they say already.")
 
 
+COUNTED = (
+    "Objects of all kinds; the properties of the system count as one more, and so does each of "
+    "its settings."
+)
+
+
 class SystemModelChangeSerializer(serializers.Serializer[Any]):
     """Describe what a document did, or would do."""
 
@@ -157,24 +201,29 @@ class SystemModelChangeSerializer(serializers.Serializer[Any]):
     change_hash = serializers.CharField(
         help_text="Identifies what differs; to carry out exactly this, send it with the document."
     )
-    created = serializers.IntegerField()
-    changed = serializers.IntegerField()
-    deleted = serializers.IntegerField()
-    unchanged = serializers.IntegerField()
+    created = serializers.IntegerField(help_text=COUNTED)
+    changed = serializers.IntegerField(help_text=COUNTED)
+    deleted = serializers.IntegerField(help_text="Objects of all kinds.")
+    unchanged = serializers.IntegerField(
+        help_text=COUNTED + " Only what the document gives is counted."
+    )
     model_version = serializers.IntegerField(
-        help_text="The version of the model afterwards; it advances by one if anything but ids and "
-        "labels of other systems differs."
+        help_text="The version of the model afterwards; it advances by one if anything but ids, "
+        "labels and settings differs. That of a system that is created is 1."
     )
     kinds = serializers.DictField(
-        child=KindCountsSerializer(), help_text="The same counts by kind, of the kinds given."
+        child=KindCountsSerializer(),
+        help_text="Counts of objects alone, by kind, of the kinds given.",
     )
     rows = ChangedObjectSerializer(
-        many=True, help_text="All that is created, changed or deleted; what is deleted comes last."
+        many=True,
+        help_text="All that is created, changed or deleted: the system first, then settings, then "
+        "objects; what is deleted comes last.",
     )
 
 
 class SystemModelView(APIView):
-    """Read the whole model of a system, and make it what a document says."""
+    """Read a whole system, and make it what a document says."""
 
     needs = {"get": Permission.READ, "put": Permission.EDIT_MODEL}
     refuses = {"put": (409, 428), "get": (409,)}
@@ -192,9 +241,11 @@ class SystemModelView(APIView):
         responses=SystemModelSerializer,
     )
     def get(self, request: Request, id: str) -> Response:
-        """Return all objects of a system as one document, which a PUT takes back.
+        """Return a system with its settings and all objects as one document, which a PUT takes
+        back.
 
-        Sent back as it is, it changes nothing.
+        `properties`, `settings` and `kinds` sent back as they are change nothing; after the system
+        was deleted, they bring it back under the same id.
         """
         system = get_object_or_404(System, public_id=id)
         views = _views()
@@ -215,6 +266,7 @@ class SystemModelView(APIView):
             "system": system.public_id,
             "system_name": system.name,
             "model_version": system.model_version,
+            **members_of_system(system),
             "kinds": {kind: _rows(views[kind], each) for kind, each in rows.items()},
         }
         return Response(SystemModelSerializer(document).data)
@@ -223,10 +275,11 @@ class SystemModelView(APIView):
         operation_id="systems_model_apply",
         parameters=[SystemModelQuery],
         request=SystemModelForm,
-        responses=SystemModelChangeSerializer,
+        responses={200: SystemModelChangeSerializer, 201: SystemModelChangeSerializer},
     )
     def put(self, request: Request, id: str) -> Response:
-        """Create, change and delete objects until the model is as the document says, as one edit.
+        """Create, change and delete objects until the system is as the document says, as one edit.
+        Where there is no system of this id, the document may create it.
 
         A dry run answers what differs, with its `change_hash`; sent again with that hash, exactly
         this change is carried out, or none. It is one transaction and one new version of the model,
@@ -236,13 +289,14 @@ class SystemModelView(APIView):
         query = SystemModelQuery(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
         dry_run = query.validated_data["dry_run"]
-        system = get_object_or_404(System, public_id=id)
         form = SystemModelForm(data=request.data)
         form.is_valid(raise_exception=True)
         values = form.validated_data
         change = model_apply(
-            system=system,
+            system_id=UUID(str(id)),
             actor=actor_of(request),
+            properties=given_properties(values.get("properties")),
+            settings=given_settings(values["settings"]),
             kinds=[self._given(kind, rows) for kind, rows in values["kinds"].items()],
             delete_rest=values["delete"] == "rest",
             within=values.get("within"),
@@ -251,7 +305,11 @@ class SystemModelView(APIView):
             dry_run=dry_run,
         )
         answer = _answer(change, values["kinds"], dry_run=dry_run)
-        return Response(SystemModelChangeSerializer(answer).data)
+        body = SystemModelChangeSerializer(answer).data
+        if dry_run or not change.created:
+            return Response(body)
+        address = request.path.rstrip("/").removesuffix("/model")
+        return Response(body, status=status.HTTP_201_CREATED, headers={"Location": address})
 
     def _given(self, kind: str, rows: Sequence[Mapping[str, Any]]) -> GivenKind[Any]:
         view = _views()[kind](request=self.request, format_kwarg=None, action="import_rows")
@@ -291,30 +349,11 @@ def _objects(view: type[EntityViewSet[Any]], system: System) -> Any:
 
 def _rows(view: type[EntityViewSet[Any]], objects: Iterable[Entity]) -> list[dict[str, Any]]:
     form: Any = view.serializer_class
-    fields = _writable(form())
-    return [_members(each, fields) for each in objects]
+    fields = writable(form())
+    return [members(each, fields) for each in objects]
 
 
-def _writable(form: Any) -> list[Any]:
-    return [
-        field
-        for name, field in form.fields.items()
-        if not field.read_only and not field.write_only and name not in ("system", *LEFT_OUT)
-    ]
-
-
-def _members(row: Model, fields: Iterable[Any]) -> dict[str, Any]:
-    """Return an object, or a row of its lists, with references by name."""
-    return {field.field_name: _member(getattr(row, field.source), field) for field in fields}
-
-
-def _member(value: Any, field: Any) -> Any:
-    if isinstance(field, serializers.ListSerializer):
-        inner = _writable(field.child)
-        return [_members(child, inner) for child in value.all()]
-    if value is None:
-        return None
-    return value.name if isinstance(field, Reference) else field.to_representation(value)
+COUNTS = {"create": "created", "update": "changed", "delete": "deleted"}
 
 
 def _answer(change: ModelChange, kinds: Iterable[str], *, dry_run: bool) -> dict[str, Any]:
@@ -322,22 +361,20 @@ def _answer(change: ModelChange, kinds: Iterable[str], *, dry_run: bool) -> dict
         kind: {"created": 0, "changed": 0, "deleted": 0, "unchanged": change.unchanged[kind]}
         for kind in kinds
     }
-    member = {"create": "created", "update": "changed", "delete": "deleted"}
-    for each in change.written:
-        counts[each.row.audited_as()][member[each.action]] += 1
+    for each in change.objects:
+        counts[each.kind][COUNTS[each.action]] += 1
+    actions = [COUNTS[each.action] for each in change.written]
     return {
         "dry_run": dry_run,
         "change_hash": change.hash,
-        **{
-            name: sum(count[name] for count in counts.values())
-            for name in ("created", "changed", "deleted", "unchanged")
-        },
+        **{name: actions.count(name) for name in COUNTS.values()},
+        "unchanged": sum(change.unchanged.values()) + change.unchanged_members,
         "model_version": change.model_version,
         "kinds": counts,
         "rows": [
             {
-                "kind": each.row.audited_as(),
-                "name": each.row.name,
+                "kind": each.kind,
+                "name": each.name,
                 "action": each.action,
                 "before": each.before,
                 "after": each.after,

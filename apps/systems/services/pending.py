@@ -92,6 +92,14 @@ class Written:
     before: dict[str, Any] | None
     after: dict[str, Any] | None
 
+    @property
+    def kind(self) -> str:
+        return self.row.audited_as()
+
+    @property
+    def name(self) -> str:
+        return self.row.name
+
     def entry(self, system: System, actor: User | None, reason: str) -> AuditEntry:
         """Return its entry in the history, at the version that the model of its system has now."""
         return entry_of(

@@ -25,6 +25,11 @@ def row_for(model: type[S], system: System) -> S:
     return row
 
 
+def settings_kind(model: type[models.Model]) -> str:
+    """Return the kind of object under which the audit record has edits of these settings."""
+    return str(model._meta.verbose_name).replace(" ", "_")
+
+
 @transaction.atomic
 def row_update(
     *,
@@ -60,7 +65,7 @@ def row_update(
     record(
         actor=actor,
         action="update",
-        object_kind=str(model._meta.verbose_name).replace(" ", "_"),
+        object_kind=settings_kind(model),
         object_id=row.public_id,
         object_name=str(row),
         system_id=row.system.public_id,

@@ -7,11 +7,12 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 
 from apps.accounts.models import User
-from apps.audit.services import record
+from apps.audit.models import AuditEntry
+from apps.audit.services import entry, record
 from apps.common.errors import Conflict, check_version
 from apps.common.events import publish
 from apps.systems.models import System
-from apps.systems.selectors import SYSTEM, entity_models
+from apps.systems.selectors import SYSTEM, entity_models, properties_of
 from apps.systems.services.edit import (
     advance,
     announce,
@@ -27,23 +28,10 @@ from apps.systems.services.save import integrity, refusal
 def system_create(*, actor: User | None, values: Mapping[str, Any], reason: str = "") -> System:
     """Add a system to manage."""
     system = System(**values)
-    try:
-        system.full_clean()
-    except ValidationError as error:
-        raise refusal(error) from error
+    properties_check(system)
     with integrity("system", system.name):
         system.save()
-    record(
-        actor=actor,
-        action="create",
-        object_kind=SYSTEM,
-        object_id=system.public_id,
-        object_name=system.name,
-        system_id=system.public_id,
-        model_version=system.model_version,
-        after=dict(values),
-        reason=reason,
-    )
+    system_entry("create", system, actor, reason, after=dict(values)).save(force_insert=True)
     publish("system", id=system.public_id, model_version=system.model_version)
     return system
 
@@ -61,42 +49,64 @@ def system_update(
     trace. Raises Conflict where agents know it by its name."""
     row = lock(system)
     check_version(row, expected_version)
-    before: dict[str, Any] | None = {name: getattr(row, name) for name in values}
-    if before == dict(values):
+    former = properties_of(row)
+    removed = set(row.resources) - set(values.get("resources", row.resources))
+    check_resources_unused(row, removed)
+    if not properties_change(row, values):
         return row
-    refuse_system_rename(row, str(values.get("name", row.name)))
-    _check_resources_unused(row, set(row.resources) - set(values.get("resources", row.resources)))
-    for name, value in values.items():
-        setattr(row, name, value)
-    try:
-        row.full_clean()
-    except ValidationError as error:
-        raise refusal(error) from error
-    row.version += 1
     with integrity("system", row.name):
         row.save()
-    before, after = difference(before, {name: getattr(row, name) for name in values})
-    outside = is_outside_model(before, after)
-    if outside:
+    before, after = difference(former, properties_of(row))
+    if is_outside_model(before, after):
         announce(row)
     else:
         advance(row)
-    record(
-        actor=actor,
-        action="update",
-        object_kind=SYSTEM,
-        object_id=row.public_id,
-        object_name=row.name,
-        system_id=row.public_id,
-        model_version=None if outside else row.model_version,
-        before=before,
-        after=after,
-        reason=reason,
-    )
+    system_entry("update", row, actor, reason, before=before, after=after).save(force_insert=True)
     return row
 
 
-def _check_resources_unused(system: System, removed: set[str]) -> None:
+def properties_change(system: System, values: Mapping[str, Any]) -> bool:
+    """Give a locked system other properties, unsaved; return whether one differs. Raises
+    ApplicationError naming the property, Conflict where agents know it by its name."""
+    if all(getattr(system, name) == value for name, value in values.items()):
+        return False
+    refuse_system_rename(system, str(values.get("name", system.name)))
+    for name, value in values.items():
+        setattr(system, name, value)
+    properties_check(system)
+    system.version += 1
+    return True
+
+
+def properties_check(system: System) -> None:
+    """Check each property, and that no other system has its name or an id of it. Raises
+    ApplicationError naming the property."""
+    try:
+        system.full_clean()
+    except ValidationError as error:
+        raise refusal(error) from error
+
+
+def system_entry(
+    action: str, system: System, actor: User | None, reason: str, **states: Any
+) -> AuditEntry:
+    """Return the audit entry of an edit of a system itself; `states` holds `before`, `after` or
+    both. It names a version of the model where the edit is one of the model."""
+    outside = is_outside_model(states.get("before"), states.get("after"))
+    return entry(
+        actor=actor,
+        action=action,
+        object_kind=SYSTEM,
+        object_id=system.public_id,
+        object_name=system.name,
+        system_id=system.public_id,
+        model_version=None if outside else system.model_version,
+        reason=reason,
+        **states,
+    )
+
+
+def check_resources_unused(system: System, removed: set[str]) -> None:
     """Refuse to remove a resource that capacities or costs still name."""
     for model in entity_models() if removed else []:
         for name in model.children:

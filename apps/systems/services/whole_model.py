@@ -1,4 +1,4 @@
-"""Bring the whole model of a system to what a document says, as one edit that was reviewed before.
+"""Bring a whole system to what a document says, as one edit that was reviewed before.
 
 A dry run says what would be created, changed and deleted, under a hash. Whoever has read it names
 the hash, and what is carried out is exactly that or nothing (ADR 60).
@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
@@ -29,7 +30,7 @@ from apps.systems.selectors import (
     with_children,
     with_references,
 )
-from apps.systems.services.edit import advance, announce, is_outside_model, lock, one_edit
+from apps.systems.services.edit import advance, announce, is_outside_model, one_edit
 from apps.systems.services.in_force import refuse_delete
 from apps.systems.services.pending import (
     MOST_ERRORS,
@@ -45,6 +46,14 @@ from apps.systems.services.pending import (
     written,
 )
 from apps.systems.services.save import integrity
+from apps.systems.services.system_members import (
+    GivenProperties,
+    GivenSettings,
+    MembersWritten,
+    SystemWork,
+    settings_write,
+)
+from apps.systems.services.systems import system_entry
 
 E = TypeVar("E", bound=Entity)
 
@@ -68,24 +77,34 @@ class GivenKind(Generic[E]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChange:
-    """What a document did to a model, or would do; `unchanged` counts its other rows."""
+    """What a document did to a system, or would do; what counts as unchanged are its other rows."""
 
-    written: Sequence[Written]
+    objects: Sequence[Written]
+    members: Sequence[MembersWritten]
+    """The system itself and its settings."""
     unchanged: dict[str, int]
     """Kind -> rows whose objects are already as they say."""
+    unchanged_members: int
+    """The same of properties and of each of the settings."""
     model_version: int
+    created: bool
+    """Whether the system was not there before."""
 
     system: System
     taken_over: int
     """Objects that have the label of `within` by this change."""
 
     @property
+    def written(self) -> Sequence[Written | MembersWritten]:
+        """Return all that differs, what is deleted last."""
+        return [*self.members, *self.objects]
+
+    @property
     def hash(self) -> str:
         """Identify what differs: the same change of the same system has the same hash, in whichever
         order it was sent."""
         lines = [
-            [each.row.audited_as(), each.row.name, each.action, each.before, each.after]
-            for each in self.written
+            [each.kind, each.name, each.action, each.before, each.after] for each in self.written
         ]
         texts = sorted(_canonical([_sorted_lists(member) for member in line]) for line in lines)
         text = "\n".join([str(self.system.public_id), *texts])
@@ -112,33 +131,39 @@ class _DryRun(Exception):
 
 def model_apply(
     *,
-    system: System,
+    system_id: UUID,
     actor: User | None,
     kinds: Sequence[GivenKind[Any]],
+    properties: GivenProperties | None = None,
+    settings: Sequence[GivenSettings] = (),
     delete_rest: bool = False,
     within: Selector | None = None,
     change_hash: str = "",
     reason: str = "",
     dry_run: bool = False,
 ) -> ModelChange:
-    """Create, change and delete objects until the model is as the document says.
+    """Create, change and delete objects until the system is as the document says.
 
     An object is a row's by its external id, else by its name; so a row may rename it. Members that
     a row leaves out stay. With `delete_rest` the objects of the given kinds that no row is about
     are deleted; `within` leaves out those without its label, and refuses rows without it. Kinds
-    that are not given stay as they are.
+    that are not given stay as they are; so do `properties` of the system itself and `settings`, of
+    which `within` and `delete_rest` say nothing. A system that is not there is created.
 
     All of it is one edit: one transaction, one version of the model, an audit entry for each
-    object. Raises ApplicationError that names up to a hundred rows; Conflict `change_differs` where
+    object. Raises ApplicationError that names up to a hundred rows, or `not_found` where the system
+    is not there and the properties do not say what to create; Conflict `change_differs` where
     `change_hash` is given and the change is another (one of nothing is never); and
     PreconditionRequired where something that nobody has seen would be deleted, or get the label of
     `within`.
     """
     try:
         with one_edit():
-            locked = lock(system)
-            work = _Work(system=locked, within=within, delete_rest=delete_rest)
-            change = work.carry_out(kinds, actor, reason)
+            errors = Errors()
+            begun = SystemWork.begin(system_id, properties, errors)
+            work = _Work(begun=begun, within=within, delete_rest=delete_rest, errors=errors)
+            given = int(properties is not None) + len(settings)
+            change = work.carry_out(kinds, settings, given, actor, reason)
             if dry_run:
                 raise _DryRun
             _check_reviewed(change, change_hash)
@@ -172,17 +197,78 @@ def _check_reviewed(change: ModelChange, change_hash: str) -> None:
 class _Work:
     """One document being carried out within a transaction that holds the system's lock."""
 
-    system: System
+    begun: SystemWork
     within: Selector | None
     delete_rest: bool
-    errors: Errors = field(default_factory=Errors)
+    errors: Errors
     unchanged: dict[str, int] = field(default_factory=dict)
     done: list[Written] = field(default_factory=list)
     taken_over: int = 0
 
+    @property
+    def system(self) -> System:
+        return self.begun.system
+
     def carry_out(
-        self, kinds: Sequence[GivenKind[Any]], actor: User | None, reason: str
+        self,
+        kinds: Sequence[GivenKind[Any]],
+        settings: Sequence[GivenSettings],
+        members_given: int,
+        actor: User | None,
+        reason: str,
     ) -> ModelChange:
+        """Write the objects, then what is left of the system itself, and its settings."""
+        values = self._read(settings)
+        self._write_objects(kinds)
+        of_system = self.begun.finish(self.errors)
+        self.errors.refuse()
+        members = [of_system] if of_system else []
+        self._advance(members)
+        record_all(
+            [
+                system_entry(m.action, self.system, actor, reason, before=m.before, after=m.after)
+                for m in members
+            ]
+            + [each.entry(self.system, actor, reason) for each in self.done]
+        )
+        for each, read in zip(settings, values, strict=True):
+            written = settings_write(self.system, each, read, actor, reason)
+            members += [written] if written else []
+        return ModelChange(
+            objects=self.done,
+            members=members,
+            unchanged=self.unchanged,
+            unchanged_members=members_given - len(members),
+            model_version=self.system.model_version,
+            created=self.begun.created,
+            system=self.system,
+            taken_over=self.taken_over,
+        )
+
+    def _read(self, settings: Sequence[GivenSettings]) -> list[dict[str, Any]]:
+        """Return the members of settings that are given. What is wrong with them or with the system
+        itself is refused before any object is judged: that may be the cause."""
+        if self.system._state.adding:
+            self.errors.refuse()
+        values = []
+        for each in settings:
+            try:
+                values.append(each.read(each.current(self.system)))
+            except ApplicationError as error:
+                self.errors.add(each.given.errors(error))
+        self.errors.refuse()
+        return values
+
+    def _advance(self, members: Sequence[MembersWritten]) -> None:
+        """Advance the model unless nothing of it differs; a new system has its first version."""
+        changed: list[Written | MembersWritten] = [*members, *self.done]
+        outside = all(is_outside_model(each.before, each.after) for each in changed)
+        if not self.begun.created and not outside:
+            advance(self.system)
+        elif changed:
+            announce(self.system)
+
+    def _write_objects(self, kinds: Sequence[GivenKind[Any]]) -> None:
         """Write each kind after those to which it refers, then delete in the opposite order.
 
         Where a kind has a wrong row, the kinds that refer to it are not judged: what they name may
@@ -204,19 +290,6 @@ class _Work:
         for kind, doomed in reversed(rest):
             self._delete(kind, doomed)
         self.errors.refuse()
-        if all(is_outside_model(each.before, each.after) for each in self.done):
-            if self.done:
-                announce(self.system)
-        else:
-            advance(self.system)
-        record_all([each.entry(self.system, actor, reason) for each in self.done])
-        return ModelChange(
-            written=self.done,
-            unchanged=self.unchanged,
-            model_version=self.system.model_version,
-            system=self.system,
-            taken_over=self.taken_over,
-        )
 
     def _write(self, kind: GivenKind[E]) -> list[Written]:
         """Write what is new or differs, and return what no row is about, if it is to be deleted, as
