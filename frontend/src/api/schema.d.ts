@@ -4553,17 +4553,20 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return all objects of a system as one document, which a PUT takes back
-         * @description Return all objects of a system as one document, which a PUT takes back.
+         * Return a system with its settings and all objects as one document, which a PUT takes back
+         * @description Return a system with its settings and all objects as one document, which a PUT takes
+         *     back.
          *
-         *     Sent back as it is, it changes nothing.
+         *     `properties`, `settings` and `kinds` sent back as they are change nothing; after the system
+         *     was deleted, they bring it back under the same id.
          *
          *     Role: any.
          */
         get: operations["systems_model"];
         /**
-         * Create, change and delete objects until the model is as the document says, as one edit
-         * @description Create, change and delete objects until the model is as the document says, as one edit.
+         * Create, change and delete objects until the system is as the document says, as one edit
+         * @description Create, change and delete objects until the system is as the document says, as one edit.
+         *     Where there is no system of this id, the document may create it.
          *
          *     A dry run answers what differs, with its `change_hash`; sent again with that hash, exactly
          *     this change is carried out, or none. It is one transaction and one new version of the model,
@@ -6648,9 +6651,9 @@ export interface components {
          * @enum {string}
          */
         ChangeStateEnum: "opening" | "open" | "ending" | "closed";
-        /** @description One object that a document creates, changes or deletes. */
+        /** @description What a document creates, changes or deletes: an object, the system, settings. */
         ChangedObject: {
-            /** @description As in the history, such as `consumer_class`. */
+            /** @description As in the history, such as `consumer_class`; `system` for the system itself, and its settings are `calibration_settings` and `mapping_settings`. */
             kind: string;
             name: string;
             action: components["schemas"]["ChangedObjectActionEnum"];
@@ -11958,6 +11961,19 @@ export interface components {
             broker?: string | null;
             interests?: components["schemas"]["InterestRequest"][];
         };
+        /** @description What editors say of a system itself. */
+        PatchedSystemPropertiesRequest: {
+            name?: string;
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
+            description?: string;
+            product?: components["schemas"]["ProductEnum"];
+            resources?: string[];
+        };
         /**
          * @description A system; `allowed_commands` also says whether the caller may add objects to it and
          *     optimize it.
@@ -14850,12 +14866,22 @@ export interface components {
             plan_name: string | null;
             flows: components["schemas"]["FlowStatus"][];
         };
-        /** @description A whole model. */
+        /** @description A whole system. */
         SystemModel: {
             /** Format: uuid */
             system: string;
             system_name: string;
             model_version: number;
+            /** @description The system itself. */
+            properties: {
+                [key: string]: unknown;
+            };
+            /** @description Settings by what they are of: `calibration` as in a PATCH of /calibration-settings/{id}, `mapping` as in one of /mapping-settings/{id}. The defaults, too. */
+            settings: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
             /** @description Objects by kind, named as in the history: `broker`, `link`, `overlay`, `correlation_key`, `group`, `stream`, `topic`, `publisher`, `utility_function`, `consumer_class`, `slo`, `subscriber`. Objects by name, with what a PUT takes, references by name; without the interests of subscribers, which have an export of their own. */
             kinds: {
                 [key: string]: {
@@ -14868,21 +14894,33 @@ export interface components {
             dry_run: boolean;
             /** @description Identifies what differs; to carry out exactly this, send it with the document. */
             change_hash: string;
+            /** @description Objects of all kinds; the properties of the system count as one more, and so does each of its settings. */
             created: number;
+            /** @description Objects of all kinds; the properties of the system count as one more, and so does each of its settings. */
             changed: number;
+            /** @description Objects of all kinds. */
             deleted: number;
+            /** @description Objects of all kinds; the properties of the system count as one more, and so does each of its settings. Only what the document gives is counted. */
             unchanged: number;
-            /** @description The version of the model afterwards; it advances by one if anything but ids and labels of other systems differs. */
+            /** @description The version of the model afterwards; it advances by one if anything but ids, labels and settings differs. That of a system that is created is 1. */
             model_version: number;
-            /** @description The same counts by kind, of the kinds given. */
+            /** @description Counts of objects alone, by kind, of the kinds given. */
             kinds: {
                 [key: string]: components["schemas"]["KindCounts"];
             };
-            /** @description All that is created, changed or deleted; what is deleted comes last. */
+            /** @description All that is created, changed or deleted: the system first, then settings, then objects; what is deleted comes last. */
             rows: components["schemas"]["ChangedObject"][];
         };
-        /** @description What a model is to be. */
+        /** @description What a system is to be. */
         SystemModelFormRequest: {
+            /** @description The system itself, as in a PATCH of it; what is left out stays. Where no system has the id, those with `name` and `product` create it. */
+            properties?: components["schemas"]["PatchedSystemPropertiesRequest"];
+            /** @description Settings by what they are of: `calibration` as in a PATCH of /calibration-settings/{id}, `mapping` as in one of /mapping-settings/{id}. What is left out stays. */
+            settings?: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
             /** @description Objects by kind, named as in the history: `broker`, `link`, `overlay`, `correlation_key`, `group`, `stream`, `topic`, `publisher`, `utility_function`, `consumer_class`, `slo`, `subscriber`. Each row is about the object of its `external_id`, else of its `name`, and has members as in a POST of the kind; one that is left out stays as it is. References are names or public ids. At most 20,000 rows. */
             kinds: {
                 [key: string]: {
@@ -30625,6 +30663,16 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SystemModelChange"];
+                };
+            };
+            201: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
