@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,11 +30,15 @@ def main(
     *,
     environment: Mapping[str, str] = os.environ,
     transport: "httpx.BaseTransport | None" = None,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Carry out one command and return its exit status."""
+    """Carry out one command and return its exit status.
+
+    `transport` is how requests are sent, `sleep` how the next look at what goes on is waited for.
+    """
     options = _parser(environment).parse_args(arguments)
     try:
-        return _run(options, environment, transport)
+        return _run(options, environment, transport, sleep)
     except CommandError as error:
         print(f"weir: {error}", file=sys.stderr)
         return error.status
@@ -222,6 +227,7 @@ def _run(
     options: argparse.Namespace,
     environment: Mapping[str, str],
     transport: "httpx.BaseTransport | None",
+    sleep: Callable[[float], None],
 ) -> int:
     if options.command == "logout":
         print("Signed out." if login.forget(environment) else "Nobody was signed in.")
@@ -235,7 +241,8 @@ def _run(
             "pip install '/path/to/weir[client]'."
         ) from error
     if options.command != "login":
-        return commands.run(Weir(login.current(environment), transport=transport), options)
+        weir = Weir(login.current(environment), transport=transport, sleep=sleep)
+        return commands.run(weir, options)
     url = login.checked_address(options.url)
     if login.is_readable_on_the_way(url):
         print(f"weir: others may read what is sent to {url}; use https.", file=sys.stderr)

@@ -77,7 +77,7 @@ def _filters(weir: Weir, options: Namespace) -> dict[str, Any]:
         "search": options.search or UNSET,
         "label": options.label or UNSET,
         "external_id": options.external_id or UNSET,
-        "state": options.state or UNSET,
+        "state": [listing.Value(state) for state in options.state or ()] or UNSET,
     }
 
 

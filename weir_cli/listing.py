@@ -57,6 +57,17 @@ NUMBERED = {"runs": "R", "allocations": "A"}
 HEADS = {"system_name": "system", "number": "name"}
 
 
+class Value(str):
+    """A value of an enumeration as somebody typed it: the server judges whether there is such."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> str:
+        """Return it as the generated client reads members of enumerations."""
+        return str(self)
+
+
 def operation_of(kind: str, verb: str) -> Operation:
     """Return the generated operation that lists a kind, or retrieves one of it."""
     name = kind.replace("-", "_")

@@ -57,8 +57,8 @@ def read_system(weir: Weir, system: UUID, interests: bool = True) -> SystemFiles
         document = weir.call(systems_model.sync_detailed, SystemModel, system).to_dict()
         rows = None
         if interests:
-            text = weir.call(interests_export_retrieve.sync_detailed, str, system=system)
-            rows = parse_interests(text, "interests")
+            table = weir.answer(interests_export_retrieve.sync_detailed, system=system).content
+            rows = parse_interests(table.decode(), "interests")
             now = weir.call(systems_retrieve.sync_detailed, System, system)
             if now.model_version != document["model_version"]:
                 continue
@@ -205,19 +205,35 @@ def lines_of(change: SystemModelChange, wanted: Wanted) -> Iterator[str]:
     if not change.rows:
         yield f"{name}: nothing differs ({counted(change.unchanged, 'object')})"
         return
+    given = _given(wanted.files)
     for row in change.rows:
         action = str(row.action)
         yield marked(SIGNS.get(action, "?"), f"{row.kind.replace('_', ' ')} {plain(row.name)}")
         before = row.before.to_dict() if row.before else {}
         after = row.after.to_dict() if row.after else {}
-        if action != "delete":
-            for member in after:
+        if action == "delete":
+            continue
+        # Of what is new, what the files say: the rest are defaults.
+        members = given.get((row.kind, row.name), after) if action == "create" else after
+        for member in after:
+            if member in members and not (action == "create" and member == "name"):
                 yield from _member_lines(member, before.get(member), after[member])
     yield (
         f"{name}: {change.created:,} created, {change.changed:,} changed, "
         f"{change.deleted:,} deleted, {change.unchanged:,} unchanged"
     )
     yield f"change {change.change_hash}"
+
+
+def _given(files: SystemFiles) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return what the files say of each object, by kind and name."""
+    rows = {
+        (kind, str(row.get("name"))): row
+        for kind, rows in _with_interests(files).items()
+        for row in rows
+    }
+    name = str(files.properties.get("name"))
+    return {**rows, ("system", name): files.properties}
 
 
 def _member_lines(member: str, before: Any, after: Any) -> Iterator[str]:

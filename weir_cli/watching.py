@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -160,13 +161,13 @@ def watch_command(
 
 def watch_plan(weir: Weir, key: UUID, deadline: Deadline, json_output: bool) -> int:
     """Follow a plan until nothing more becomes of it, or a person has to do something."""
-    shown: list[str] = []
+    shown: set[Any] = set()
     for plan in changes(weir, plans_retrieve.sync_detailed, PlanDetail, key, deadline):
-        lines = _stages(weir, plan)
-        for line in lines[len(shown) if lines[: len(shown)] == shown else 0 :]:
-            if not json_output:
-                print(line, flush=True)
-        shown = lines
+        for stage in _stages(weir, plan):
+            if stage not in shown and not json_output:
+                at, text = stage
+                print(f"{plain(at)} {text}", flush=True)
+            shown.add(stage)
         state = str(plan.state)
         execution = str(plan.execution.state) if plan.execution else ""
         if state in ENDED_PLANS or (state == "executing" and execution in HELD):
@@ -176,30 +177,27 @@ def watch_plan(weir: Weir, key: UUID, deadline: Deadline, json_output: bool) -> 
     raise AssertionError("unreachable")
 
 
-def _stages(weir: Weir, plan: PlanDetail) -> list[str]:
-    """Return a line for each thing that has happened to a plan, in order."""
-    lines = [
-        f"{_time(event.at)} {plan.name} {plain(event.title)}"
-        + (f" ({plain(event.actor)})" if event.actor else "")
+def _stages(weir: Weir, plan: PlanDetail) -> list[tuple[datetime, str]]:
+    """Return what has happened to a plan and when, in order."""
+    stages = [
+        (
+            event.at,
+            f"{plan.name} {plain(event.title)}" + (f" ({event.actor})" if event.actor else ""),
+        )
         for event in plan.events
     ]
     if plan.execution:
         execution = weir.call(executions_retrieve.sync_detailed, ExecutionDetail, plan.execution.id)
-        lines += [
-            f"{_time(action.ended_at)} {execution.name} {plain(action.title)}: {action.state}"
+        stages += [
+            (action.ended_at, f"{execution.name} {plain(action.title)}: {action.state}")
             for step in execution.steps
             for action in step.actions
             if action.ended_at
         ]
         if execution.failure:
-            lines.append(
-                f"{_time(execution.updated_at)} {execution.name} {plain(execution.failure)}"
-            )
-    return [line for _, line in sorted((line.split(" ", 1)[0], line) for line in lines)]
-
-
-def _time(at: Any) -> str:
-    return plain(at).replace(" ", "T")
+            failed_at = execution.ended_at or execution.started_at or execution.created_at
+            stages.append((failed_at, f"{execution.name} {plain(execution.failure)}"))
+    return sorted(stages, key=lambda stage: stage[0])
 
 
 def events_command(
