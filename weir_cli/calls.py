@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 MOST_TRIES = 6
 LONGEST_WAIT_S = 60.0
+AWAY_S = (1, 2, 4, 8, 15)
+"""How long to wait for a server that is away, each time; the last goes on."""
 TIMEOUT = httpx.Timeout(120.0, connect=10.0)
 """A change of a large model takes a while; a server that is not there says so soon."""
 
@@ -48,6 +50,8 @@ class Weir:
         self.url = login.url
         self.sleep = sleep
         self.has_answered = False
+        self.wait_while_away: Callable[[float], None] | None = None
+        """Set by whoever watches: waits so many seconds for a server that was there before."""
         self._status = 0
         arguments: dict[str, Any] = {"event_hooks": {"response": [self._note_status]}}
         if transport is not None:
@@ -62,7 +66,6 @@ class Weir:
 
     def _note_status(self, response: httpx.Response) -> None:
         self._status = response.status_code
-        self.has_answered = True
 
     def call(self, operation: Operation, expected: type[T], *path: Any, **arguments: Any) -> T:
         """Call an operation and return what it answers.
@@ -77,22 +80,32 @@ class Weir:
     def answer(self, operation: Operation, *path: Any, **arguments: Any) -> Response[Any]:
         """Call an operation and return its answer with status and headers; otherwise as `call`.
 
-        What Weir has no time for now is sent again when it says: a command has a key by which it is
-        carried out once.
+        What Weir has no time for now is sent again when it says, and whoever watches waits for a
+        server that is restarted: a command has a key by which it is carried out once.
         """
         takes = inspect.signature(operation).parameters
         if "idempotency_key" in takes:
             arguments.setdefault("idempotency_key", str(uuid.uuid4()))
-        for tries in range(1, MOST_TRIES + 1):
-            response = self._once(operation, *path, **arguments)
+        tries = away = 0
+        while True:
+            try:
+                response = self._once(operation, *path, **arguments)
+            except CommandError as error:
+                if self.wait_while_away is None or not self.has_answered:
+                    raise
+                note(f"{error} Trying again.")
+                self.wait_while_away(AWAY_S[min(away, len(AWAY_S) - 1)])
+                away += 1
+                continue
+            self.has_answered = True
             if not isinstance(response.parsed, Problem):
                 return response
+            tries += 1
             wait_s = _wait_s(response)
             if wait_s is None or tries == MOST_TRIES:
                 raise Refused(response.parsed)
             note(f"{response.parsed.detail} Again in {wait_s:.0f} s.")
             self.sleep(wait_s)
-        raise AssertionError("unreachable")
 
     def _once(self, operation: Operation, *path: Any, **arguments: Any) -> Response[Any]:
         self._status = 0

@@ -66,11 +66,14 @@ def write_folder(folder: Path, system: SystemFiles) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         own = {SYSTEM_FILE, INTERESTS_FILE, *FILES.values()}
-        in_the_way = own & {path.name for path in folder.iterdir()}
-        if in_the_way and SYSTEM_FILE not in in_the_way:
-            names = ", ".join(sorted(in_the_way))
+        present = {path.name for path in folder.iterdir()}
+        strange = sorted({name for name in present if name.endswith(".json")} - own)
+        if SYSTEM_FILE not in present:
+            strange = sorted({*strange, *(own & present)})
+        if strange:
             raise CommandError(
-                f"{folder} has {names} and no {SYSTEM_FILE}: it is no system's. Name a new folder."
+                f"{folder} has {', '.join(strange)}, which no export of a system has written. Name "
+                "a folder of its own."
             )
         head = {
             "format": FORMAT,

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 from inspect import signature
+from itertools import compress
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from weir_api.api.systems import systems_list
 from weir_api.types import UNSET
 from weir_cli.calls import Operation, Refused, Weir
 from weir_cli.ending import CommandError
-from weir_cli.output import as_json, table
+from weir_cli.output import as_json, plain, table
 
 OF_SYSTEM = ("system_name", "name")
 
@@ -102,7 +103,10 @@ def list_command(
     if not rows:
         print(f"No {kind.replace('-', ' ')}.")
         return
-    print(table([_cells(kind, row) for row in rows], _heads(kind)))
+    cells = [_cells(kind, row) for row in rows]
+    # A column that is empty everywhere only makes lines long.
+    used = [any(plain(cell) for cell in column) for column in zip(*cells, strict=True)]
+    print(table([list(compress(row, used)) for row in cells], list(compress(_heads(kind), used))))
     if len(rows) == most:
         print(f"The first {most:,}; --most N shows more.")
 

@@ -195,6 +195,7 @@ def _lines(plan: PlanDetail) -> Iterator[str]:
         rows = [
             (
                 one.step + 1,
+                one.kind.replace("_", " "),
                 one.label,
                 _side(one.before, one.was),
                 _side(one.after, one.becomes),
@@ -202,7 +203,7 @@ def _lines(plan: PlanDetail) -> Iterator[str]:
             )
             for one in plan.changes
         ]
-        yield table(rows, ("step", "change", "before", "after", "unit"))
+        yield table(rows, ("step", "change", "of", "before", "after", "unit"))
     if plan.promise:
         yield ""
         yield table(

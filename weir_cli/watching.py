@@ -21,59 +21,45 @@ from weir_api.models.run import Run
 from weir_api.models.run_detail import RunDetail
 from weir_api.models.system_allocation_request_request import SystemAllocationRequestRequest
 from weir_api.types import UNSET, Unset
-from weir_cli.calls import Operation, Refused, Weir, note
+from weir_cli.calls import AWAY_S, Operation, Refused, Weir, note
 from weir_cli.ending import DONE, NO, NO_ANSWER, CommandError
 from weir_cli.listing import find, find_system
 from weir_cli.output import as_json, figure, plain
 
 EVERY_S = 1.0
-AWAY_S = (1, 2, 4, 8, 15)
-"""How long to wait for a server that is away, each time; the last goes on."""
 ENDED_RUNS = ("succeeded", "infeasible", "failed", "cancelled")
 ENDED_PLANS = ("executed", "rejected", "stale", "superseded", "discarded")
 HELD = ("paused", "failed", "stopped")
 
 
 class Deadline:
-    """The time after which a command waits no longer."""
+    """The time after which a command waits no longer; until then a server may be restarted."""
 
     def __init__(self, weir: Weir, timeout_s: float | None) -> None:
-        self._weir = weir
+        self._sleep = weir.sleep
         self._end = None if timeout_s is None else time.monotonic() + timeout_s
+        weir.wait_while_away = self.wait
 
-    def wait(self, seconds: float, what: str) -> None:
+    def wait(self, seconds: float) -> None:
         """Wait a while. Raises CommandError when the time is over."""
         if self._end is not None and time.monotonic() + seconds > self._end:
-            raise CommandError(f"The time is over; {what}.", NO_ANSWER)
-        self._weir.sleep(seconds)
+            raise CommandError("The time is over; it goes on without this command.", NO_ANSWER)
+        self._sleep(seconds)
 
 
 def changes(
     weir: Weir, operation: Operation, expected: type[Any], key: UUID, deadline: Deadline
 ) -> Iterator[Any]:
-    """Read one thing again and again, and yield it whenever it differs.
-
-    A server that is away is waited for: it may be restarted while something is carried out.
-    """
+    """Read one thing again and again, and yield it whenever it differs."""
     tag: str | Unset = UNSET
-    away = 0
     while True:
-        try:
-            answer = weir.answer(operation, key, if_none_match=tag)
-        except CommandError as error:
-            if error.status != NO_ANSWER or not weir.has_answered:
-                raise
-            note(f"{error} Trying again.")
-            deadline.wait(AWAY_S[min(away, len(AWAY_S) - 1)], "Weir is away")
-            away += 1
-            continue
-        away = 0
+        answer = weir.answer(operation, key, if_none_match=tag)
         if answer.status_code != 304:
             if not isinstance(answer.parsed, expected):
                 raise weir.no_answer_of_weir()
             tag = answer.headers.get("ETag", UNSET)
             yield answer.parsed
-        deadline.wait(EVERY_S, "it goes on without this command")
+        deadline.wait(EVERY_S)
 
 
 def optimize_command(
@@ -245,6 +231,7 @@ def _stream(
                 raise Refused(Problem.from_dict(response.json()))
             except (ValueError, KeyError) as error:
                 raise weir.no_answer_of_weir() from error
+        weir.has_answered = True
         number, data = "", ""
         for line in response.iter_lines():
             name, _, value = line.partition(":")

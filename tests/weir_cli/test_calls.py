@@ -166,6 +166,21 @@ def test_nobody_there_is_said(proxy: Proxy) -> None:
     assert refusal.value.status == NO_ANSWER
 
 
+def test_whoever_watches_waits_for_a_server_that_was_there(
+    proxy: Proxy, weir: Weir, waits: list[float]
+) -> None:
+    weir.wait_while_away = waits.append
+    gone = (502, "<html>Bad gateway</html>", {})
+    proxy.answers = [gone]
+    with pytest.raises(CommandError, match="not as Weir does"):
+        weir.call(session_retrieve.sync_detailed, Session)
+    assert waits == []
+    proxy.answers = [(200, json.dumps(SESSION), {}), *([gone] * 7), (200, json.dumps(SESSION), {})]
+    weir.call(session_retrieve.sync_detailed, Session)
+    weir.call(session_retrieve.sync_detailed, Session)
+    assert waits == [1, 2, 4, 8, 15, 15, 15]
+
+
 def test_a_list_is_read_page_by_page(proxy: Proxy, weir: Weir) -> None:
     page = {"count": 0, "previous": None, "results": []}
     following = f"{proxy.url}/api/v1/plans?cursor=cD0yMA%3D%3D&page_size=1"

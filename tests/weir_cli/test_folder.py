@@ -90,11 +90,12 @@ def test_a_new_export_leaves_nothing_of_a_former_one(tmp_path: Path) -> None:
     }
 
 
-def test_a_folder_of_something_else_is_not_written_to(tmp_path: Path) -> None:
-    (tmp_path / "topics.json").write_text("[]")
-    with pytest.raises(CommandError, match=r"topics\.json and no system\.json"):
+@pytest.mark.parametrize("name", ["topics.json", "package.json", "interests.csv"])
+def test_a_folder_of_something_else_is_not_written_to(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("[]")
+    with pytest.raises(CommandError, match=f"has {name}, which no export of a system has written"):
         write_folder(tmp_path, system())
-    assert [path.name for path in tmp_path.iterdir()] == ["topics.json"]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize(

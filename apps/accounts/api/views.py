@@ -75,6 +75,13 @@ IN_SESSION: list[Any] = [{"session": []}]
 """For the schema: only a person who is signed in may do it, no token."""
 
 
+def _roles(user: User, auth: Any) -> list[str]:
+    """Return the roles that the caller has: of a token, its own and no more than its owner's."""
+    if isinstance(auth, ApiToken):
+        return [role for role in user.roles if role in auth.roles]
+    return user.roles
+
+
 @method_decorator(csrf_protect, name="dispatch")
 class SessionView(APIView):
     """Manage the browser's session. CSRF is checked even before anybody is signed in."""
@@ -96,7 +103,7 @@ class SessionView(APIView):
                 "user_id": user.public_id if user else None,
                 "username": user.username if user else "",
                 "display_name": user.display_name if user else "",
-                "roles": user.roles if user else [],
+                "roles": _roles(user, request.auth) if user else [],
                 "allowed_commands": [c for c, need in COMMANDS.items() if user and need in may],
                 "csrf_token": get_token(request._request),
             },

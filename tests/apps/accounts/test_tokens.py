@@ -191,3 +191,12 @@ def test_use_is_recorded_again_only_after_a_while(editor):
         client.get("/api/v1/systems")
         token.refresh_from_db()
         assert (token.last_used_at != before) is recorded
+
+
+def test_the_session_of_a_token_has_the_roles_of_the_token(db: None) -> None:
+    owner = make_user("ines", Role.EDITOR, Role.OPERATOR)
+    client, _ = machine(owner, Role.OPERATOR)
+    session = client.get("/api/v1/session").json()
+    assert (session["username"], session["roles"]) == ("ines", ["operator"])
+    assert "create_system" not in session["allowed_commands"]
+    assert client_of(owner).get("/api/v1/session").json()["roles"] == ["editor", "operator"]
