@@ -270,6 +270,8 @@ REQUESTS: dict[str, Example] = {
     "POST /agents": {"broker": BROKER, "address": "nats://10.1.2.3:4222"},
     "PATCH /agents/{id}": {"address": "nats://10.1.2.4:4222", "reason": WHY},
     "PUT /systems/{id}/model": {
+        "properties": {"description": "Feeds of the exchange", "labels": {"managed-by": "git"}},
+        "settings": {"mapping": {"horizon_s": 1800}},
         "kinds": {
             "correlation_key": [
                 {

@@ -43,14 +43,12 @@ def _below(base: type[SettingsViewSet[Any]]) -> Iterator[type[SettingsViewSet[An
         yield from _below(view)
 
 
-def members_of_system(system: System) -> dict[str, Any]:
-    """Return the properties and the settings of a system as a document has them."""
-    settings = {
+def members_of_settings(system: System) -> dict[str, Any]:
+    """Return the settings of a system as a document has them."""
+    return {
         name: members(view.settings_of(system), writable(_form_of(view)))
         for name, view in settings_views().items()
     }
-    properties = members(system, writable(SystemPropertiesSerializer()))
-    return {"properties": properties, "settings": settings}
 
 
 def given_properties(sent: Mapping[str, Any] | None) -> GivenProperties | None:

@@ -26,14 +26,14 @@ from apps.systems.api.system_members import (
     given_properties,
     given_settings,
     members,
-    members_of_system,
+    members_of_settings,
     settings_views,
     writable,
 )
 from apps.systems.domain.labels import Selector
 from apps.systems.models import Entity, System
 from apps.systems.selectors import entity_models, in_order_of_use, with_children, with_references
-from apps.systems.services import Given, GivenKind, ModelChange, model_apply, text_of
+from apps.systems.services import Given, GivenKind, ModelChange, check_creates, model_apply, text_of
 
 ACTIONS = choices("create", "update", "delete")
 KINDS_HELP = (
@@ -79,6 +79,10 @@ class PropertiesField(serializers.DictField):
 class SystemModelForm(Form[dict[str, Any]]):
     """Read what a system is to be."""
 
+    # An answer may be sent back as it is.
+    system = serializers.UUIDField(read_only=True)
+    system_name = serializers.CharField(read_only=True)
+    model_version = serializers.IntegerField(read_only=True)
     properties = PropertiesField(
         required=False,
         help_text="The system itself, as in a PATCH of it; what is left out stays. Where no system "
@@ -151,7 +155,7 @@ class SystemModelSerializer(serializers.Serializer[Any]):
     system = serializers.UUIDField()
     system_name = serializers.CharField()
     model_version = serializers.IntegerField()
-    properties = serializers.DictField(help_text="The system itself.")
+    properties = SystemPropertiesSerializer(help_text="The system itself.")
     settings = serializers.DictField(
         child=serializers.DictField(), help_text=SETTINGS_HELP + "The defaults, too."
     )
@@ -244,8 +248,8 @@ class SystemModelView(APIView):
         """Return a system with its settings and all objects as one document, which a PUT takes
         back.
 
-        `properties`, `settings` and `kinds` sent back as they are change nothing; after the system
-        was deleted, they bring it back under the same id.
+        Sent back as it is, it changes nothing; after the system was deleted, it brings that back
+        under the same id.
         """
         system = get_object_or_404(System, public_id=id)
         views = _views()
@@ -266,7 +270,8 @@ class SystemModelView(APIView):
             "system": system.public_id,
             "system_name": system.name,
             "model_version": system.model_version,
-            **members_of_system(system),
+            "properties": system,
+            "settings": members_of_settings(system),
             "kinds": {kind: _rows(views[kind], each) for kind, each in rows.items()},
         }
         return Response(SystemModelSerializer(document).data)
@@ -289,6 +294,10 @@ class SystemModelView(APIView):
         query = SystemModelQuery(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
         dry_run = query.validated_data["dry_run"]
+        if not System.objects.filter(public_id=id).exists():
+            # Not for a wrong document: whoever mistypes the address has to see that.
+            body = request.data if isinstance(request.data, Mapping) else {}
+            check_creates(UUID(str(id)), body.get("properties"))
         form = SystemModelForm(data=request.data)
         form.is_valid(raise_exception=True)
         values = form.validated_data

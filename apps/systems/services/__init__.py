@@ -12,7 +12,7 @@ from apps.systems.services.many import Drafts, entities_create
 from apps.systems.services.pending import Given, rows_refused, text_of
 from apps.systems.services.rows import row_for, row_update
 from apps.systems.services.settings import retention_set, unmanaged_set
-from apps.systems.services.system_members import GivenProperties, GivenSettings
+from apps.systems.services.system_members import GivenProperties, GivenSettings, check_creates
 from apps.systems.services.systems import system_create, system_delete, system_update
 from apps.systems.services.upsert import Upserted, entities_upsert
 from apps.systems.services.whole_model import GivenKind, ModelChange, model_apply
@@ -26,6 +26,7 @@ __all__ = [
     "GivenSettings",
     "ModelChange",
     "Upserted",
+    "check_creates",
     "entities_create",
     "entities_upsert",
     "entity_change",

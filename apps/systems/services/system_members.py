@@ -92,13 +92,8 @@ class SystemWork:
 
     @classmethod
     def _create(cls, system_id: UUID, properties: GivenProperties | None, errors: Errors) -> Self:
-        if properties is None or not properties.given.members.keys() >= NEEDED_TO_CREATE:
-            raise ApplicationError(
-                "not_found",
-                f"There is no system {system_id}, or it was deleted. Send `properties` with `name` "
-                "and `product`, and it is created under this id.",
-                status=404,
-            )
+        check_creates(system_id, properties.given.members if properties else None)
+        assert properties is not None
         system = System(public_id=system_id)
         try:
             for name, value in properties.read(None).items():
@@ -143,6 +138,17 @@ class SystemWork:
             action="create" if self.created else "update",
             before=before,
             after=after,
+        )
+
+
+def check_creates(system_id: UUID, properties: Any) -> None:
+    """Raise ApplicationError `not_found` unless these properties suffice to create the system."""
+    if not isinstance(properties, Mapping) or not properties.keys() >= NEEDED_TO_CREATE:
+        raise ApplicationError(
+            "not_found",
+            f"There is no system {system_id}, or it was deleted. Send `properties` with `name` and "
+            "`product`, and it is created under this id.",
+            status=404,
         )
 
 

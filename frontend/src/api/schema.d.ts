@@ -4557,8 +4557,8 @@ export interface paths {
          * @description Return a system with its settings and all objects as one document, which a PUT takes
          *     back.
          *
-         *     `properties`, `settings` and `kinds` sent back as they are change nothing; after the system
-         *     was deleted, they bring it back under the same id.
+         *     Sent back as it is, it changes nothing; after the system was deleted, it brings that back
+         *     under the same id.
          *
          *     Role: any.
          */
@@ -14873,9 +14873,7 @@ export interface components {
             system_name: string;
             model_version: number;
             /** @description The system itself. */
-            properties: {
-                [key: string]: unknown;
-            };
+            properties: components["schemas"]["SystemProperties"];
             /** @description Settings by what they are of: `calibration` as in a PATCH of /calibration-settings/{id}, `mapping` as in one of /mapping-settings/{id}. The defaults, too. */
             settings: {
                 [key: string]: {
@@ -14941,6 +14939,19 @@ export interface components {
              * @default
              */
             reason: string;
+        };
+        /** @description What editors say of a system itself. */
+        SystemProperties: {
+            name: string;
+            /** @description Its id in another system; null: it has none. No two systems have the same, and no two objects of one kind in one system. Plans do not depend on it. */
+            external_id?: string | null;
+            /** @description Texts by key, at most 32, replaced as a whole; a key has 1 to 63 letters (A to Z), digits and . _ - /, and begins and ends with a letter or digit. Plans do not depend on them. */
+            labels?: {
+                [key: string]: string;
+            };
+            description?: string;
+            product?: components["schemas"]["ProductEnum"];
+            resources?: string[];
         };
         /**
          * @description A system; `allowed_commands` also says whether the caller may add objects to it and
@@ -30640,6 +30651,17 @@ export interface operations {
             content: {
                 /**
                  * @example {
+                 *       "properties": {
+                 *         "description": "Feeds of the exchange",
+                 *         "labels": {
+                 *           "managed-by": "git"
+                 *         }
+                 *       },
+                 *       "settings": {
+                 *         "mapping": {
+                 *           "horizon_s": 1800
+                 *         }
+                 *       },
                  *       "kinds": {
                  *         "correlation_key": [
                  *           {
