@@ -47,6 +47,7 @@ class Environment:
     run_silence_s: float
     prepare_timeout_s: float
     trusted_proxies: int
+    api_requests_per_minute: int
     credentials_dir: Path | None
     private_networks: tuple[IPv4Network | IPv6Network, ...]
     plain_http: bool
@@ -94,8 +95,8 @@ def _seconds(source: Mapping[str, str], name: str, *, default: float) -> float:
     return seconds
 
 
-def _whole(source: Mapping[str, str], name: str, *, most: int) -> int:
-    value = source.get(name, "").strip() or "0"
+def _whole(source: Mapping[str, str], name: str, *, most: int, default: int = 0) -> int:
+    value = source.get(name, "").strip() or str(default)
     if not (value.isascii() and value.isdigit() and int(value) <= most):
         raise ConfigurationError(f"{name}={value!r}: write a whole number from 0 to {most}")
     return int(value)
@@ -185,6 +186,9 @@ def read_environment(source: Mapping[str, str] | None = None) -> Environment:
         run_silence_s=_seconds(env, "WEIR_RUN_SILENCE_S", default=20.0),
         prepare_timeout_s=_seconds(env, "WEIR_PREPARE_TIMEOUT_S", default=2.5),
         trusted_proxies=_whole(env, "WEIR_TRUSTED_PROXIES", most=10),
+        api_requests_per_minute=_whole(
+            env, "WEIR_API_REQUESTS_PER_MINUTE", most=600_000, default=1200
+        ),
         credentials_dir=_folder(env, "WEIR_CREDENTIALS_DIR"),
         private_networks=_networks(env, "WEIR_PRIVATE_NETWORKS"),
         plain_http=_flag(env, "WEIR_PLAIN_HTTP", default=False),

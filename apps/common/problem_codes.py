@@ -22,6 +22,11 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "token_cannot_grant": (403, "Only a person who is signed in changes accounts."),
     "token_cannot_change_password": (403, "Only a person who is signed in changes a password."),
     "too_many_streams": (429, "So many streams of events are open already; close some."),
+    "too_many_requests": (
+        429,
+        "The token has made as many requests in a minute as it may; `Retry-After` says in how many "
+        "seconds there is room for one.",
+    ),
     "throttled": (429, "Too many tries; `Retry-After` says in how many seconds to go on."),
     # The request itself
     "invalid": (400, "A field or parameter is wrong; `errors` names each."),

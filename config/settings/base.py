@@ -64,6 +64,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    # Outside the next, which makes another answer of the full one.
+    "apps.accounts.api.token_limit.TokenLimitFields",
     # Outside all that adds headers: a 304 has those of the full answer.
     "apps.common.api.polling.Polling",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -160,6 +162,9 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "but `queued` and `running`. "
         "Programs ask every few seconds. Browsers hear of changes from `GET /api/v1/events`, "
         "server-sent events for sessions; a token is refused there.\n\n"
+        "**Limits.** A token may make a number of requests a minute, in a burst if it likes; "
+        "`RateLimit-Policy` names the number, `RateLimit` what is left. Beyond it: 429, "
+        "`too_many_requests`, with `Retry-After`. Sessions have no limit.\n\n"
         "**Errors** are RFC 9457 problem documents: decide by `code`; `errors` names the fields. "
         "A field, or a list's query parameter, that does not exist is refused, too. "
         "Numbers are SI: messages per second, seconds, messages."
@@ -266,6 +271,8 @@ WEIR_PUBLIC_URL = ENV.public_url
 # A run whose worker has been silent this long is taken from it.
 WEIR_RUN_SILENCE_S = ENV.run_silence_s
 WEIR_RUN_MAX_ATTEMPTS = 3
+# How many requests a token may make in a minute; 0: as many as it likes.
+WEIR_API_REQUESTS_PER_MINUTE = ENV.api_requests_per_minute
 # How long brokers have to get ready for a shift at the first attempt; each later one doubles it.
 WEIR_PREPARE_TIMEOUT_S = ENV.prepare_timeout_s
 # Credentials of other servers: files below this folder, and variables of this prefix, alone.

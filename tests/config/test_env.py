@@ -196,3 +196,12 @@ def test_e_mail_needs_an_address_to_come_from(sender: str) -> None:
 def test_what_would_allow_something_else_is_refused(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=name):
         read(**{name: value})
+
+
+def test_the_limit_of_tokens_is_a_number_of_requests() -> None:
+    name = "WEIR_API_REQUESTS_PER_MINUTE"
+    assert read().api_requests_per_minute == 1200
+    assert read(**{name: "0"}).api_requests_per_minute == 0
+    for wrong in ("-1", "many", "600001", "1.5"):
+        with pytest.raises(ConfigurationError, match=f"{name}={wrong!r}: write a whole number"):
+            read(**{name: wrong})

@@ -12,6 +12,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
+from apps.accounts.api.token_limit import count_request
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import ApiToken, User
 from apps.accounts.services import token_digest
@@ -43,6 +44,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
             raise exceptions.AuthenticationFailed(
                 "This token is unknown, expired or revoked. Make a new one under Settings."
             )
+        count_request(request, token)
         now = timezone.now()
         if token.last_used_at is None or now - token.last_used_at > USE_RECORDED_EVERY:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)

@@ -88,6 +88,22 @@ PROBLEMS: dict[str, str] = {
     "503": "The database does not answer; nothing was changed. Try again after `Retry-After`.",
 }
 """The statuses that operations declare, with what each means."""
+LIMIT_HEADERS = {
+    "RateLimit-Policy": {
+        "description": "With a token: how many requests (`q`) it may make in how many seconds "
+        "(`w`), by draft-ietf-httpapi-ratelimit-headers. Left out where nothing is counted.",
+        "schema": {"type": "string"},
+        "example": '"token";q=1200;w=60',
+    },
+    "RateLimit": {
+        "description": "With a token: how many requests it may make at once now (`r`), and in how "
+        "many seconds it may make more than that (`t`).",
+        "schema": {"type": "string"},
+        "example": '"token";r=1187;t=1',
+    },
+}
+LIMITS = {name: {"$ref": f"#/components/headers/{name}"} for name in LIMIT_HEADERS}
+"""The headers of every answer to a token."""
 RETRY_AFTER = {
     "description": "In how many seconds to try again.",
     "schema": {"type": "integer", "minimum": 0},
@@ -125,7 +141,8 @@ def error_statuses(view: Any, method: str, operation: Mapping[str, Any]) -> list
         "415": body,
         "422": "Idempotency-Key" in headers,
         "428": "If-Match" in headers,
-        "429": bool(view.get_throttles()),
+        # A token that is known may have asked too often, whatever it asks.
+        "429": bool(view.get_authenticators() or view.get_throttles()),
         "503": True,
     }
     more = getattr(view, "refuses", {}).get(getattr(view, "action", method.lower()), ())
@@ -142,7 +159,7 @@ def add_problem_responses(
     components["responses"] = {
         f"Problem{status}": {
             "description": text,
-            "headers": PROBLEM_HEADERS.get(status, {}),
+            "headers": {**PROBLEM_HEADERS.get(status, {}), **LIMITS},
             "content": {"application/problem+json": {"schema": reference}},
         }
         for status, text in PROBLEMS.items()
@@ -151,6 +168,7 @@ def add_problem_responses(
         for operation in path.values():
             operation.setdefault("responses", {})["default"] = {
                 "description": "The request failed, or was refused before it was read.",
+                "headers": LIMITS,
                 "content": {"application/problem+json": {"schema": reference}},
             }
     return result
@@ -196,8 +214,8 @@ LOCATION = {
 def add_headers(
     result: dict[str, Any], generator: Any, request: Any, public: bool
 ) -> dict[str, Any]:
-    """Add `Location` to every 201 and 202, `Retry-After` to 202, 304 to reads, and `ETag` to these
-    and to objects whose changes need If-Match."""
+    """Add `Location` to every 201 and 202, `Retry-After` to 202, 304 to reads, `ETag` to these and
+    to objects whose changes need If-Match, and what a token has left to all that tokens may do."""
     paths: dict[str, dict[str, Any]] = result.get("paths", {})
     versioned = {
         path
@@ -215,9 +233,11 @@ def add_headers(
         for path in versioned
         if not path.endswith("}") and "get" not in paths[path]
     }
-    result.setdefault("components", {}).setdefault("responses", {})["NotModified"] = {
+    components = result.setdefault("components", {})
+    components.setdefault("headers", {}).update(LIMIT_HEADERS)
+    components.setdefault("responses", {})["NotModified"] = {
         "description": "The answer is still the one that `If-None-Match` names; it has no body.",
-        "headers": {"ETag": ETAG_HASH},
+        "headers": {"ETag": ETAG_HASH, **LIMITS},
     }
     for path, operations in paths.items():
         for operation in operations.values():
@@ -226,6 +246,8 @@ def add_headers(
             for status, response in responses.items():
                 if status[0] != "2":
                     continue
+                if any("token" in one for one in operation.get("security", ())):
+                    response.setdefault("headers", {}).update(LIMITS)
                 if status in ("201", "202"):
                     response.setdefault("headers", {})["Location"] = LOCATION
                 if status == "202":
