@@ -75,6 +75,7 @@ class _ByServers(LoadScopeScheduling):
 LONGEST = (
     "spark",
     "tests/stack/test_stack_up_and_down.py",
+    "tests/apps/accounts/test_every_role.py",
     "tests/agent/test_control_plane_lost.py",
     "tests/agent/test_nats_rates.py",
     "tests/docs/test_recipes.py",

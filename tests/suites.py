@@ -98,7 +98,7 @@ LONG = (
     ),
     Suite(
         "long-servers",
-        "recipes, set-up and Spark, where another test proves as much in less time",
+        "recipes, set-up, Spark, roles: where another test proves as much in less time",
         ("pytest", *OF_OTHERS, "-mthorough", "-n2", "--dist=loadfile"),
         servers=True,
         thorough=True,

@@ -122,16 +122,16 @@ def test_no_view_declares_what_its_services_never_do() -> None:
 def test_views_say_which_of_their_services_refuse_for_want_of_room() -> None:
     """Every operation declares 429, for tokens that ask too often, so that the two rules above
     notice no other reason for one."""
-    unsaid, found = [], 0
+    undeclared, reaching = [], 0
     for method, path in OPERATIONS:
         view = VIEWS[method, path]
-        said = getattr(view, "refuses", {}).get(getattr(view, "action", method), ())
+        refused = getattr(view, "refuses", {}).get(getattr(view, "action", method), ())
         if "429" in reached(method, path):
-            found += 1
-            if 429 not in said and not view.get_throttles():
-                unsaid.append(f"{method} {path}")
-    assert unsaid == []
-    assert found > 2, "nothing is followed any more"
+            reaching += 1
+            if 429 not in refused and not view.get_throttles():
+                undeclared.append(f"{method} {path}")
+    assert undeclared == []
+    assert reaching > 2, "nothing is followed any more"
 
 
 def test_every_refusal_is_described_once_as_a_problem_document() -> None:

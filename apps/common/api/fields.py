@@ -8,11 +8,13 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError as ModelError
+from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from rest_framework import serializers
 
 SHOWN = 60
 LARGEST_EXACT = 2**53
 """Up to here a number of 64 bits holds every whole one."""
+TIME_OF_DAY = r"^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?$"
 WHOLE = re.compile(r"[+-]?[0-9]{1,400}")
 
 
@@ -95,3 +97,15 @@ EDIT_ONLY = choices("edit")
 def instant(at: datetime | None) -> str | None:
     """Return a time as date fields write it, for answers that are made without fields."""
     return None if at is None else at.isoformat().replace("+00:00", "Z")
+
+
+class TimeOfDay(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """Describe times of day, whose zone stands beside them: `format: time` of JSON Schema would
+    have an offset in each."""
+
+    target_class = "rest_framework.fields.TimeField"
+    match_subclasses = True
+
+    def map_serializer_field(self, auto_schema: Any, direction: str) -> dict[str, str]:
+        """Return the schema of a time such as 07:30:00."""
+        return {"type": "string", "pattern": TIME_OF_DAY}

@@ -40,9 +40,13 @@ class VersionedViewSet(viewsets.GenericViewSet[M]):
         return self.get_serializer(rows if many else rows[0], many=many).data
 
     def _answer(self, row: Any, http_status: int = status.HTTP_200_OK) -> Response:
-        """Return the row as it is now."""
+        """Return the row as it is now, with its address where it is new or shows the progress."""
         fresh: Any = self.get_queryset().get(pk=row.pk)
         headers = {"ETag": etag(fresh.version)}
+        path = self.request.path.rstrip("/")
         if http_status == status.HTTP_201_CREATED:
-            headers["Location"] = f"{self.request.path.rstrip('/')}/{fresh.public_id}"
+            headers["Location"] = f"{path}/{fresh.public_id}"
+        elif http_status == status.HTTP_202_ACCEPTED:
+            # A command's own address is one step below that of its object.
+            headers["Location"] = path.rpartition("/")[0]
         return Response(self._body([fresh], many=False), status=http_status, headers=headers)

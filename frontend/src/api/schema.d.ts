@@ -6691,20 +6691,11 @@ export interface components {
             kinds?: components["schemas"]["InboxItemKindEnum"][];
             /** @description Of the times below and of those in messages: Europe/Berlin. */
             timezone?: string;
-            /**
-             * Format: time
-             * @description The time of one message a day. null: at once.
-             */
+            /** @description The time of one message a day. null: at once. */
             digest_at?: string | null;
-            /**
-             * Format: time
-             * @description From then on nothing is sent; given with `quiet_until`.
-             */
+            /** @description From then on nothing is sent; given with `quiet_until`. */
             quiet_from?: string | null;
-            /**
-             * Format: time
-             * @description Then what was held back is sent.
-             */
+            /** @description Then what was held back is sent. */
             quiet_until?: string | null;
             /** @description false: nothing is sent. Once it is true again, what still stands is. */
             enabled?: boolean;
@@ -6748,20 +6739,11 @@ export interface components {
             kinds?: components["schemas"]["InboxItemKindEnum"][];
             /** @description Of the times below and of those in messages: Europe/Berlin. */
             timezone?: string;
-            /**
-             * Format: time
-             * @description The time of one message a day. null: at once.
-             */
+            /** @description The time of one message a day. null: at once. */
             digest_at?: string | null;
-            /**
-             * Format: time
-             * @description From then on nothing is sent; given with `quiet_until`.
-             */
+            /** @description From then on nothing is sent; given with `quiet_until`. */
             quiet_from?: string | null;
-            /**
-             * Format: time
-             * @description Then what was held back is sent.
-             */
+            /** @description Then what was held back is sent. */
             quiet_until?: string | null;
             /** @description false: nothing is sent. Once it is true again, what still stands is. */
             enabled?: boolean;
@@ -10285,20 +10267,11 @@ export interface components {
             kinds: components["schemas"]["InboxItemKindEnum"][];
             /** @description Of the times below and of those in messages: Europe/Berlin. */
             timezone: string;
-            /**
-             * Format: time
-             * @description The time of one message a day. null: at once.
-             */
+            /** @description The time of one message a day. null: at once. */
             digest_at: string | null;
-            /**
-             * Format: time
-             * @description From then on nothing is sent; given with `quiet_until`.
-             */
+            /** @description From then on nothing is sent; given with `quiet_until`. */
             quiet_from: string | null;
-            /**
-             * Format: time
-             * @description Then what was held back is sent.
-             */
+            /** @description Then what was held back is sent. */
             quiet_until: string | null;
             /** @description Where to; administrators change it. */
             readonly email: string;
@@ -11529,20 +11502,11 @@ export interface components {
             kinds?: components["schemas"]["InboxItemKindEnum"][];
             /** @description Of the times below and of those in messages: Europe/Berlin. */
             timezone?: string;
-            /**
-             * Format: time
-             * @description The time of one message a day. null: at once.
-             */
+            /** @description The time of one message a day. null: at once. */
             digest_at?: string | null;
-            /**
-             * Format: time
-             * @description From then on nothing is sent; given with `quiet_until`.
-             */
+            /** @description From then on nothing is sent; given with `quiet_until`. */
             quiet_from?: string | null;
-            /**
-             * Format: time
-             * @description Then what was held back is sent.
-             */
+            /** @description Then what was held back is sent. */
             quiet_until?: string | null;
             /** @description false: nothing is sent. Once it is true again, what still stands is. */
             enabled?: boolean;
@@ -11711,20 +11675,11 @@ export interface components {
             kinds?: components["schemas"]["InboxItemKindEnum"][];
             /** @description Of the times below and of those in messages: Europe/Berlin. */
             timezone?: string;
-            /**
-             * Format: time
-             * @description The time of one message a day. null: at once.
-             */
+            /** @description The time of one message a day. null: at once. */
             digest_at?: string | null;
-            /**
-             * Format: time
-             * @description From then on nothing is sent; given with `quiet_until`.
-             */
+            /** @description From then on nothing is sent; given with `quiet_until`. */
             quiet_from?: string | null;
-            /**
-             * Format: time
-             * @description Then what was held back is sent.
-             */
+            /** @description Then what was held back is sent. */
             quiet_until?: string | null;
         };
         /** @description A tree of brokers. */

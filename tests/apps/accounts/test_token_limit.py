@@ -44,9 +44,9 @@ def left(answer: Any) -> int:
     """How many requests the answer says are left; both fields are structured as in the draft."""
     per_minute = django_settings.WEIR_API_REQUESTS_PER_MINUTE
     assert answer["RateLimit-Policy"] == f'"token";q={per_minute};w=60'
-    said = re.fullmatch(r'"token";r=(\d+);t=([1-9]\d*)', answer["RateLimit"])
-    assert said, answer["RateLimit"]
-    return int(said[1])
+    match = re.fullmatch(r'"token";r=(\d+);t=([1-9]\d*)', answer["RateLimit"])
+    assert match, answer["RateLimit"]
+    return int(match[1])
 
 
 def test_a_burst_uses_the_minute_up_and_the_wait_that_is_named_is_enough(settings: Any) -> None:

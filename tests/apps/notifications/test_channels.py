@@ -1,5 +1,6 @@
 """Administrators keep the channels of chats; everybody sees which there are."""
 
+import re
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from apps.inbox.models import Item
 from apps.notifications.models import Channel, Message, Notice
 from tests.conftest import client_of
 from tests.factories import make_system, make_user
+from tests.schema import SCHEMA
 
 pytestmark = pytest.mark.django_db
 
@@ -100,6 +102,16 @@ def test_what_cannot_be_is_refused_at_its_field(
     assert not Channel.objects.exists()
 
 
+def test_times_of_day_are_published_as_they_are_written(api: APIClient) -> None:
+    """They have no offset, which `format: time` of JSON Schema demands."""
+    made = send(api, quiet_from="20:00:00", quiet_until="07:30").json()
+    channel = SCHEMA["components"]["schemas"]["Channel"]["properties"]
+    for name in ("quiet_from", "quiet_until"):
+        assert "format" not in channel[name]
+        assert re.match(channel[name]["pattern"], made[name])
+        assert not re.match(channel[name]["pattern"], "24:00:00")
+
+
 def test_a_name_is_taken_once(api: APIClient) -> None:
     send(api)
     answer = send(api)
@@ -139,6 +151,7 @@ def test_a_test_is_written_once_for_one_key(api: APIClient) -> None:
         answer = api.post(f"{path_of(made)}/test", headers={"Idempotency-Key": "one"})
         assert answer.status_code == 202, answer.content
         assert answer.json()["waiting"] == 1
+        assert answer["Location"] == path_of(made)
     message = Message.objects.get()
     assert message.is_test
     assert "test of the channel ops" in message.subject
