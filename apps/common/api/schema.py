@@ -211,6 +211,13 @@ LOCATION = {
 }
 
 
+def _body(operation: Mapping[str, Any], status: str) -> str:
+    """Return the component that is the body of an answer in JSON; empty where none is."""
+    content = operation.get("responses", {}).get(status, {}).get("content", {})
+    reference: str = content.get("application/json", {}).get("schema", {}).get("$ref", "")
+    return reference
+
+
 def add_headers(
     result: dict[str, Any], generator: Any, request: Any, public: bool
 ) -> dict[str, Any]:
@@ -233,6 +240,7 @@ def add_headers(
         for path in versioned
         if not path.endswith("}") and "get" not in paths[path]
     }
+    shown = {_body(paths[path]["get"], "200") for path in versioned if "get" in paths[path]} - {""}
     components = result.setdefault("components", {})
     components.setdefault("headers", {}).update(LIMIT_HEADERS)
     components.setdefault("responses", {})["NotModified"] = {
@@ -252,7 +260,10 @@ def add_headers(
                     response.setdefault("headers", {})["Location"] = LOCATION
                 if status == "202":
                     response.setdefault("headers", {})["Retry-After"] = POLL_AFTER
-                made = status in ("201", "202") and f"{path}/{{id}}" in versioned
+                # Whether here or as the outcome of a command on something else.
+                made = _body(operation, status) in shown or (
+                    status in ("201", "202") and f"{path}/{{id}}" in versioned
+                )
                 if status == "200" and read:
                     tag = ETAG_READ if path in versioned else ETAG_HASH
                     response.setdefault("headers", {})["ETag"] = tag

@@ -17070,6 +17070,8 @@ export interface operations {
                     RateLimit: components["headers"]["RateLimit"];
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -18887,6 +18889,8 @@ export interface operations {
                     Location: string;
                     /** @description In how many seconds it makes sense to look at `Location`. */
                     "Retry-After": number;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -23755,6 +23759,8 @@ export interface operations {
                     RateLimit: components["headers"]["RateLimit"];
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -24177,6 +24183,8 @@ export interface operations {
                     RateLimit: components["headers"]["RateLimit"];
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -24238,6 +24246,8 @@ export interface operations {
                     RateLimit: components["headers"]["RateLimit"];
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -25533,6 +25543,8 @@ export interface operations {
                     RateLimit: components["headers"]["RateLimit"];
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -26499,6 +26511,8 @@ export interface operations {
                     RateLimit: components["headers"]["RateLimit"];
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -28341,6 +28355,8 @@ export interface operations {
                     RateLimit: components["headers"]["RateLimit"];
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -30441,6 +30457,8 @@ export interface operations {
                     Location: string;
                     /** @description In how many seconds it makes sense to look at `Location`. */
                     "Retry-After": number;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -30495,6 +30513,8 @@ export interface operations {
                     Location: string;
                     /** @description In how many seconds it makes sense to look at `Location`. */
                     "Retry-After": number;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {

@@ -65,6 +65,22 @@ def test_what_is_made_answers_with_its_version_also_the_second_time(
         assert again.headers[name] == first.headers[name]
 
 
+def test_a_versioned_object_that_a_command_answers_with_has_its_tag(paths: dict[str, Any]) -> None:
+    """A plan is made of an allocation, say, or of another plan: the next command needs its
+    version."""
+    makers = {
+        path: answer["headers"]["ETag"]["required"]
+        for path, item in paths.items()
+        for status, answer in item.get("post", {}).get("responses", {}).items()
+        if status == "201"
+        and answer["content"]["application/json"]["schema"]
+        == {"$ref": "#/components/schemas/PlanDetail"}
+    }
+    assert len(makers) > 6
+    assert "/api/v1/plans/{id}/roll-back" in makers
+    assert all(makers.values())
+
+
 def test_the_schema_names_all_that_describes_a_parameter(api: APIClient) -> None:
     schemas = api.get("/api/v1/schema?format=json").json()["components"]["schemas"]
     named = set(schemas["ParameterDescription"]["properties"])

@@ -31,7 +31,10 @@ from tests.factories.plans import (
 
 load_all_checks()
 KEPT = CHECKS.get_by_names(
-    ["status_code_conformance", "content_type_conformance", "response_schema_conformance"]
+    [
+        *("status_code_conformance", "content_type_conformance"),
+        *("response_schema_conformance", "response_headers_conformance"),
+    ]
 )
 pytestmark = pytest.mark.slow
 
