@@ -31941,6 +31941,8 @@ export interface operations {
             };
             201: {
                 headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
