@@ -1,9 +1,11 @@
 """Work with Weir from a terminal or a pipeline: systems as files, plans and their outcomes."""
 
 import argparse
+import io
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +21,13 @@ STATUSES = """exit status:
   1  the answer is no: diff finds a difference, a plan was rejected, a computation failed
   2  what was given does not fit or is not allowed; nothing was changed
   3  no answer: no connection, a server in trouble, or the time is over
+  70 a fault of weir itself, 130 interrupted, 141 nobody reads what it writes
 
 environment: WEIR_URL and WEIR_TOKEN (or WEIR_TOKEN_FILE) instead of a login, WEIR_SYSTEM as
 --system, SSL_CERT_FILE for certificates of your own"""
 INTERRUPTED = 130
+BROKEN_PIPE = 141
+FAULT = 70
 
 
 def main(
@@ -36,9 +41,12 @@ def main(
 
     `transport` is how requests are sent, `sleep` how the next look at what goes on is waited for.
     """
+    _write_whatever_there_is()
     options = _parser(environment).parse_args(arguments)
     try:
-        return _run(options, environment, transport, sleep)
+        status = _run(options, environment, transport, sleep)
+        sys.stdout.flush()
+        return status
     except CommandError as error:
         print(f"weir: {error}", file=sys.stderr)
         return error.status
@@ -47,7 +55,22 @@ def main(
     except BrokenPipeError:
         # Whoever reads has enough, as `head` does; the interpreter's own flush must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+        return BROKEN_PIPE
+    except Exception as error:
+        # Its own status: 1 would say that something differs.
+        traceback.print_exc()
+        print(f"weir: this is a fault of weir itself: {error!r}", file=sys.stderr)
+        return FAULT
+
+
+def _write_whatever_there_is() -> None:
+    """Let no character that a terminal lacks end a command, and no closed stream."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
@@ -88,7 +111,9 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     one.add_argument(
         "--state", action="append", help="of plans, executions and runs; may be repeated"
     )
-    one.add_argument("--most", type=_count, default=100, metavar="N", help="rows at most (100)")
+    one.add_argument(
+        "--most", type=_count, default=100, metavar="N", help="rows at most (100); 0: all"
+    )
 
     one = command("export", "write a whole system as a folder of files", json=False)
     one.add_argument("name", metavar="SYSTEM", help="name, external id or id")
@@ -176,6 +201,12 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         system=True,
     )
     one.add_argument("name", metavar="NAME", help="such as P-12 or R-40")
+    one.add_argument(
+        "--until",
+        choices=("approved", "executed"),
+        default="executed",
+        help="what to wait for, of a plan (executed)",
+    )
     one.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="wait no longer than this")
 
     one = command("events", "follow what happens, as it happens", system=True)
@@ -210,17 +241,19 @@ KINDS = (
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < 1e9:
         raise argparse.ArgumentTypeError("seconds above 0 are expected")
     return value
 
 
 def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return value
+    if not text.isascii() or not text.isdecimal() or len(text) > 9:
+        raise argparse.ArgumentTypeError("a whole number is expected; 0 means all")
+    return int(text)
 
 
 def _run(

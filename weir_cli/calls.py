@@ -15,7 +15,7 @@ import httpx
 from weir_api import AuthenticatedClient
 from weir_api.models.problem import Problem
 from weir_api.types import Response, Unset
-from weir_cli.ending import NO_ANSWER, UNFIT, CommandError
+from weir_cli.ending import NO, NO_ANSWER, UNFIT, CommandError
 from weir_cli.login import Login
 
 Operation = Callable[..., Response[Any]]
@@ -25,7 +25,7 @@ MOST_TRIES = 6
 LONGEST_WAIT_S = 60.0
 AWAY_S = (1, 2, 4, 8, 15)
 """How long to wait for a server that is away, each time; the last goes on."""
-TIMEOUT = httpx.Timeout(120.0, connect=10.0)
+TIMEOUT = httpx.Timeout(600.0, connect=10.0)
 """A change of a large model takes a while; a server that is not there says so soon."""
 
 
@@ -33,8 +33,14 @@ class Refused(CommandError):
     """Signal that Weir refused a request, with the problem document it answered."""
 
     def __init__(self, problem: Problem) -> None:
-        super().__init__(_sentences(problem), UNFIT if problem.status < 500 else NO_ANSWER)
+        super().__init__(_sentences(problem), _status_of(problem))
         self.problem = problem
+
+
+def _status_of(problem: Problem) -> int:
+    if problem.code == "change_differs":
+        return NO
+    return UNFIT if problem.status < 500 else NO_ANSWER
 
 
 class Weir:
@@ -63,6 +69,10 @@ class Weir:
             verify_ssl=_trusted() if login.url.startswith("https:") else True,
             httpx_args=arguments,
         )
+        try:
+            self.client.get_httpx_client()
+        except (httpx.InvalidURL, ValueError, ImportError) as error:
+            raise CommandError(f"{login.url} cannot be reached: {error}.", UNFIT) from error
 
     def _note_status(self, response: httpx.Response) -> None:
         self._status = response.status_code
@@ -113,6 +123,8 @@ class Weir:
             return operation(*path, client=self.client, **arguments)
         except httpx.TimeoutException as error:
             raise CommandError(f"{self.url} has not answered in time.", NO_ANSWER) from error
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise CommandError(f"{self.url} cannot be reached: {error}.", UNFIT) from error
         except httpx.TransportError as error:
             text = f"{self.url} cannot be reached: {error or type(error).__name__}."
             raise CommandError(text, NO_ANSWER) from error
@@ -146,7 +158,11 @@ class Weir:
 
 def _trusted() -> ssl.SSLContext:
     """Return what the machine trusts; `SSL_CERT_FILE` names other certificates."""
-    return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or None)
+    file = os.environ.get("SSL_CERT_FILE") or None
+    try:
+        return ssl.create_default_context(cafile=file)
+    except OSError as error:
+        raise CommandError(f"SSL_CERT_FILE {file}: {error.strerror or error}.") from error
 
 
 def _wait_s(response: Response[Any]) -> float | None:
@@ -166,7 +182,7 @@ def _sentences(problem: Problem) -> str:
     for one in errors:
         field = getattr(one, "field", "")
         line = f"  {field}: {one.message}" if field else f"  {one.message}"
-        if one.message != problem.detail:
+        if one.message not in problem.detail:
             lines.append(line)
     if not isinstance(problem.more_errors, Unset) and problem.more_errors:
         lines.append(f"  and {problem.more_errors:,} more")

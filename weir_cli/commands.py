@@ -19,7 +19,7 @@ def run(weir: Weir, options: Namespace) -> int:
         return _whoami(weir, options.json)
     if command == "list":
         listing.list_command(
-            weir, options.kind, _filters(weir, options), options.most, options.json
+            weir, options.kind, _filters(weir, options), options.most or None, options.json
         )
         return DONE
     if command == "export":
@@ -42,6 +42,7 @@ def run(weir: Weir, options: Namespace) -> int:
             weir,
             options.name,
             options.system,
+            until=options.until,
             timeout_s=options.timeout,
             json_output=options.json,
         )

@@ -7,6 +7,7 @@ file with one list, sorted by name; `interests.csv` has what subscribers want.
 import csv
 import io
 import json
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -70,6 +71,9 @@ def write_folder(folder: Path, system: SystemFiles) -> None:
         strange = sorted({name for name in present if name.endswith(".json")} - own)
         if SYSTEM_FILE not in present:
             strange = sorted({*strange, *(own & present)})
+        if SYSTEM_FILE in present and (other := _head(folder / SYSTEM_FILE))["id"] != system.id:
+            name = other["properties"].get("name", other["id"])
+            raise CommandError(f'{folder} has the files of another system, "{name}".')
         if strange:
             raise CommandError(
                 f"{folder} has {', '.join(strange)}, which no export of a system has written. Name "
@@ -143,21 +147,33 @@ def _interests(interests: Mapping[str, Iterable[str]]) -> str:
 def read_folder(folder: Path) -> SystemFiles:
     """Read a system's files. Raises CommandError that names the file, the entry and what is
     wrong."""
-    if not (folder / SYSTEM_FILE).is_file():
+    try:
+        present = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError):
+            raise CommandError(f"{folder}: {error.strerror}.") from error
+        present = []
+    if SYSTEM_FILE not in present:
         raise CommandError(
             f"{folder} has no {SYSTEM_FILE}; `weir export SYSTEM {folder}` makes one."
         )
-    known = {SYSTEM_FILE, *FILES.values()}
-    for path in sorted(folder.glob("*.json")):
-        if path.name not in known:
+    known = {SYSTEM_FILE, INTERESTS_FILE, *FILES.values()}
+    for name in present:
+        # One that is misspelt would leave its kind as it is, and nobody would notice.
+        if name not in known and name.lower().endswith((".json", ".csv")):
             names = ", ".join(sorted(known))
-            raise CommandError(f"{path}: no file of a system; these are {names}.")
+            raise CommandError(f"{folder / name}: no file of a system; these are {names}.")
     head = _head(folder / SYSTEM_FILE)
-    kinds = {kind: _list(folder / name) for kind, name in FILES.items() if (folder / name).exists()}
+    kinds = {kind: _list(folder / name) for kind, name in FILES.items() if name in present}
     path = folder / INTERESTS_FILE
-    interests = parse_interests(_text(path), str(path)) if path.exists() else None
-    if interests is not None and "subscriber" not in kinds:
-        raise CommandError(f"{path} needs {FILES['subscriber']} beside it.")
+    interests = parse_interests(_text(path), str(path)) if path.name in present else None
+    if interests is not None:
+        if "subscriber" not in kinds:
+            raise CommandError(f"{path} needs {FILES['subscriber']} beside it.")
+        for number, row in enumerate(kinds["subscriber"]):
+            if "interests" in row:
+                where = f"{folder / FILES['subscriber']}: [{number}].interests"
+                raise CommandError(f"{where}: {INTERESTS_FILE} says what subscribers want.")
     return SystemFiles(**head, kinds=kinds, interests=interests)
 
 
@@ -198,12 +214,19 @@ def _list(path: Path) -> list[Row]:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(
-            _text(path), object_pairs_hook=_without_twins, parse_constant=_refuse_constant
+        value = json.loads(
+            _text(path),
+            object_pairs_hook=_without_twins,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
         )
+        json.dumps(value, ensure_ascii=False).encode()
+        return value
     except json.JSONDecodeError as error:
         text = f"{path}: line {error.lineno}, column {error.colno}: {error.msg}."
         raise CommandError(text) from error
+    except UnicodeEncodeError as error:
+        raise CommandError(f"{path}: a character is half of a pair.") from error
     except ValueError as error:
         raise CommandError(f"{path}: {error}") from error
     except RecursionError as error:
@@ -217,6 +240,13 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twin = next(name for name in names if names.count(name) > 1)
         raise ValueError(f'"{twin}" is given twice in one object.')
     return row
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large a number.")
+    return value
 
 
 def _refuse_constant(constant: str) -> Any:
@@ -234,12 +264,14 @@ def _text(path: Path) -> str:
 
 def parse_interests(text: str, place: str) -> dict[str, list[str]]:
     """Read the table of interests, as the API exports it, too. Raises CommandError by line."""
-    interests: dict[str, list[str]] = {}
+    interests: dict[str, dict[str, None]] = {}
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         if next(reader, None) != INTERESTS_HEAD:
             raise CommandError(f"{place}: line 1: the columns are {','.join(INTERESTS_HEAD)}.")
         for row in reader:
+            if not row:
+                continue
             if len(row) != 2 or not all(row):
                 values = counted(len(row), "value")
                 raise CommandError(
@@ -247,10 +279,11 @@ def parse_interests(text: str, place: str) -> dict[str, list[str]]:
                     f"not {values}."
                 )
             subscriber, topic = (one[1:] if _MARKED.match(one) else one for one in row)
-            interests.setdefault(subscriber, []).append(topic)
+            # As in an import of interests, a line that repeats another is no error.
+            interests.setdefault(subscriber, {})[topic] = None
     except csv.Error as error:
         raise CommandError(f"{place}: line {reader.line_num}: {error}.") from error
-    return interests
+    return {subscriber: [*topics] for subscriber, topics in interests.items()}
 
 
 def _guarded(name: str) -> str:

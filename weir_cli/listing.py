@@ -8,7 +8,7 @@ from uuid import UUID
 
 from weir_api.api.systems import systems_list
 from weir_api.types import UNSET
-from weir_cli.calls import Operation, Refused, Weir
+from weir_cli.calls import Operation, Refused, Weir, note
 from weir_cli.ending import CommandError
 from weir_cli.output import as_json, plain, table
 
@@ -96,7 +96,10 @@ def list_command(
     weir: Weir, kind: str, filters: dict[str, Any], most: int | None, json: bool
 ) -> None:
     """Print rows of a kind as a table, or as the API answers them."""
-    rows = list_rows(weir, kind, filters, most)
+    rows = list_rows(weir, kind, filters, None if most is None else most + 1)
+    if most is not None and len(rows) > most:
+        del rows[most:]
+        note(f"these are the first {most:,}; --most N shows more, --most 0 all.")
     if json:
         print(as_json(rows))
         return
@@ -107,8 +110,6 @@ def list_command(
     # A column that is empty everywhere only makes lines long.
     used = [any(plain(cell) for cell in column) for column in zip(*cells, strict=True)]
     print(table([list(compress(row, used)) for row in cells], list(compress(_heads(kind), used))))
-    if len(rows) == most:
-        print(f"The first {most:,}; --most N shows more.")
 
 
 def _heads(kind: str) -> list[str]:
@@ -146,13 +147,18 @@ def find_system(weir: Weir, name: str | None) -> Any:
 
 
 def system_or_none(weir: Weir, name: str) -> Any:
-    """Return the system of this name, external id or id; None where there is none."""
+    """Return the system of this name, external id or id; None where there is none.
+
+    Raises CommandError for an empty name, which would filter nothing.
+    """
+    if not name.strip():
+        raise CommandError("The name of the system is empty; is a variable not set?")
     if (key := uuid_of(name)) is not None:
         return _by_id(weir, "systems", key)
     for filters in ({"name": name}, {"external_id": name}):
-        rows = list(weir.rows(systems_list.sync_detailed, **filters))
-        if rows:
-            return rows[0]
+        for row in weir.rows(systems_list.sync_detailed, **filters):
+            if name in (row.name, row.external_id):
+                return row
     return None
 
 
@@ -167,6 +173,8 @@ def find(weir: Weir, kind: str, name: str, system: str | None) -> Any:
         filters: dict[str, Any] = {}
         if kind != "runs":
             filters["system"] = _only_system(weir, name, system).id
+        elif system is not None:
+            filters["system"] = find_system(weir, system).id
         rows = weir.rows(operation_of(kind, "list"), **filters, page_size=LARGEST_PAGE)
         row = next((one for one in rows if name_of(kind, one).lower() == name.lower()), None)
     if row is None:

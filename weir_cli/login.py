@@ -61,12 +61,14 @@ def _kept(path: Path) -> Login | None:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
+    except UnicodeDecodeError:
+        text = ""
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}.") from error
     try:
         row = json.loads(text)
-        return Login(row["url"], row["token"])
-    except (ValueError, KeyError, TypeError) as error:
+        return Login(checked_address(str(row["url"])), checked_token(str(row["token"])))
+    except (ValueError, KeyError, TypeError, CommandError) as error:
         raise CommandError(f"{path} holds no login. {NEXT}") from error
 
 
@@ -99,12 +101,19 @@ def forget(environment: Mapping[str, str]) -> bool:
 
 def checked_address(url: str) -> str:
     """Return an address without its last slash. Raises CommandError for what is no address."""
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        whole = False
-    if not whole or parts.username or parts.password or parts.query or parts.fragment:
+        whole, parts = False, urlsplit("")
+    if (
+        not whole
+        or not url.isprintable()
+        or parts.username
+        or parts.password
+        or parts.query
+        or parts.fragment
+    ):
         raise CommandError(
             f'"{url}" is no address of Weir; give one such as https://weir.example.org.'
         )

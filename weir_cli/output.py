@@ -43,6 +43,15 @@ def figure(value: float) -> str:
     )
 
 
+def exact(value: Any) -> str:
+    """Return a value as it is, with all digits: what people compare and agree to."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return plain(value)
+    if isinstance(value, float) and not value.is_integer():
+        return repr(value)
+    return f"{int(value):,}" if abs(value) < 1e15 else repr(value)
+
+
 def table(rows: Iterable[Sequence[Any]], head: Sequence[str]) -> str:
     """Return rows as aligned columns; numbers stand to the right."""
     lines = [[*head]]

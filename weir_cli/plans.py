@@ -33,7 +33,7 @@ from weir_api.models.roll_back_request import RollBackRequest
 from weir_cli.calls import Weir
 from weir_cli.ending import DONE, NO, CommandError
 from weir_cli.listing import find, find_system
-from weir_cli.output import as_json, counted, figure, plain, table
+from weir_cli.output import as_json, counted, exact, plain, table
 
 # The letter of an answer's name -> how it is listed, and what makes a plan of it.
 SOURCES: dict[str, tuple[str, Any, Any]] = {
@@ -130,7 +130,7 @@ def approve_command(
 ) -> int:
     """Approve a plan's content: that of a hash, or the one that is shown and agreed to."""
     if not content_hash:
-        if not sys.stdin.isatty():
+        if not sys.stdin.isatty() or json_output:
             raise CommandError(
                 "Name what was read: --hash, the content hash that `weir show` prints at its end."
             )
@@ -224,4 +224,4 @@ def _lines(plan: PlanDetail) -> Iterator[str]:
 
 
 def _side(value: float | None, text: str = "") -> str:
-    return text or ("" if value is None else figure(value))
+    return text or ("" if value is None else exact(value))

@@ -1,12 +1,14 @@
 """Export a system as files, show what files would change, and carry that out as one edit."""
 
 import json
+import re
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID, uuid5
 
 from weir_api.api.interests import interests_export_retrieve
 from weir_api.api.systems import systems_model, systems_model_apply, systems_retrieve
@@ -16,9 +18,16 @@ from weir_api.models.system_model_change import SystemModelChange
 from weir_api.models.system_model_form_request import SystemModelFormRequest
 from weir_cli.calls import Refused, Weir, note
 from weir_cli.ending import DONE, NO, CommandError
-from weir_cli.folder import FILES, SystemFiles, parse_interests, read_folder, write_folder
-from weir_cli.listing import find_system, system_or_none
-from weir_cli.output import as_json, counted, marked, plain
+from weir_cli.folder import (
+    FILES,
+    INTERESTS_FILE,
+    SystemFiles,
+    parse_interests,
+    read_folder,
+    write_folder,
+)
+from weir_cli.listing import find_system, system_or_none, uuid_of
+from weir_cli.output import as_json, counted, exact, marked, plain
 
 MOST_READINGS = 5
 SIGNS = {"create": "+", "update": "~", "delete": "-"}
@@ -29,6 +38,8 @@ class Wanted:
     """What a folder is to make of which system."""
 
     files: SystemFiles
+    system: System | None
+    """That which has the id; None: it is to be created."""
     keep_rest: bool
     within: str | None
     reason: str
@@ -78,16 +89,20 @@ def wanted_of(
     """Read what a folder is to make of the system that it names, or of another one.
 
     Another one is found by its name, external id or id, and keeps name and external id; where none
-    is called so, it is to be created under that name.
+    is called so, it is to be created under that name, with an id that follows from the folder's and
+    the name: what is reviewed and what is carried out have to be the same.
     """
     files = read_folder(folder)
+    system = system_or_none(weir, str(files.id) if other is None else other)
     if other is not None:
-        system = system_or_none(weir, other)
+        if system is None and uuid_of(other) is not None:
+            raise CommandError(f"There is no system {other}; give a new one a name.")
         properties = {**files.properties, "external_id": None, "name": other}
         if system is not None:
             properties |= {"name": system.name, "external_id": system.external_id}
-        files = replace(files, id=system.id if system else uuid4(), properties=properties)
-    return Wanted(files=files, keep_rest=keep_rest, within=within, reason=reason)
+        key = system.id if system else uuid5(files.id, other)
+        files = replace(files, id=key, properties=properties)
+    return Wanted(files=files, system=system, keep_rest=keep_rest, within=within, reason=reason)
 
 
 def change_of(
@@ -132,8 +147,8 @@ def _with_interests(files: SystemFiles) -> dict[str, list[dict[str, Any]]]:
 
 def diff_command(weir: Weir, wanted: Wanted, json_output: bool) -> int:
     """Show what a folder would change; the exit status says whether it would."""
-    change = _in_terms_of_files(change_of, weir, wanted, dry_run=True)
-    print(as_json(change) if json_output else "\n".join(lines_of(change, wanted)))
+    change = _in_terms_of_files(weir, wanted, dry_run=True)
+    print(as_json(change) if json_output else "\n".join(lines_of(weir, change, wanted)))
     return NO if change.rows else DONE
 
 
@@ -141,9 +156,13 @@ def import_command(
     weir: Weir, wanted: Wanted, *, change_hash: str, yes: bool, json_output: bool
 ) -> int:
     """Show what a folder changes, and carry that out once somebody has agreed to it."""
-    change = _in_terms_of_files(change_of, weir, wanted, dry_run=True)
+    if json_output and not change_hash and not yes:
+        raise CommandError(
+            "With --json, name the change (--change-hash HASH) or agree to it (--yes)."
+        )
+    change = _in_terms_of_files(weir, wanted, dry_run=True)
     if not json_output:
-        print("\n".join(lines_of(change, wanted)))
+        print("\n".join(lines_of(weir, change, wanted)), flush=True)
     if change.rows:
         if change_hash and change_hash != change.change_hash:
             note(
@@ -153,34 +172,44 @@ def import_command(
             return NO
         if not change_hash and not yes and not _agreed():
             return NO
-        change = _in_terms_of_files(
-            change_of, weir, wanted, dry_run=False, change_hash=change.change_hash
-        )
+        change = _in_terms_of_files(weir, wanted, dry_run=False, change_hash=change.change_hash)
     if json_output:
         print(as_json(change))
     elif change.rows:
-        name = plain(wanted.files.properties.get("name") or wanted.files.id)
+        name = str(wanted.files.properties.get("name") or wanted.files.id)
         print(
             f"Done: version {change.model_version} of the model. Brokers obey it once its plan was "
-            f"approved and executed: weir plan --system {_quoted(name)}"
+            f"approved and executed: weir plan --system {shlex.quote(plain(name))}"
         )
     return DONE
 
 
-def _in_terms_of_files(call: Any, *arguments: Any, **named: Any) -> SystemModelChange:
-    """Call, and say of errors in which file they are."""
+def _in_terms_of_files(weir: Weir, wanted: Wanted, **how: Any) -> SystemModelChange:
+    """Carry a folder out as `change_of` does, and say of errors in which file they are."""
     try:
-        change: SystemModelChange = call(*arguments, **named)
+        return change_of(weir, wanted, **how)
     except Refused as refusal:
-        text = str(refusal)
+        text = _of_interests(str(refusal), wanted.files)
         for kind, name in FILES.items():
             text = text.replace(f"kinds.{kind}[", f"{name}: [")
-        for member in ("properties", "settings"):
-            text = text.replace(f"  {member}.", f"  system.json: {member}.")
+        text = re.sub(r"^( *)(properties|settings)\.", r"\1system.json: \2.", text, flags=re.M)
         if text == str(refusal):
             raise
         raise CommandError(text, refusal.status) from refusal
-    return change
+
+
+def _of_interests(text: str, files: SystemFiles) -> str:
+    """Say of errors of interests which line of the table they are about."""
+    if files.interests is None:
+        return text
+    subscribers = files.kinds["subscriber"]
+
+    def line(match: re.Match[str]) -> str:
+        name = str(subscribers[int(match[1])].get("name"))
+        topic = (files.interests or {})[name][int(match[2])]
+        return f"interests.csv: {name},{topic}"
+
+    return re.sub(r"kinds\.subscriber\[(\d+)\]\.interests\[(\d+)\](\.topic)?", line, text)
 
 
 def _agreed() -> bool:
@@ -193,34 +222,38 @@ def _agreed() -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _quoted(name: str) -> str:
-    return (
-        name if name.replace("-", "").replace("_", "").replace(".", "").isalnum() else f"'{name}'"
-    )
-
-
-def lines_of(change: SystemModelChange, wanted: Wanted) -> Iterator[str]:
+def lines_of(weir: Weir, change: SystemModelChange, wanted: Wanted) -> Iterator[str]:
     """Say what a change does, for people: a line for each object, then its members that differ."""
-    name = plain(wanted.files.properties.get("name") or wanted.files.id)
+    files = wanted.files
+    name = plain(wanted.system.name if wanted.system else files.properties.get("name"))
+    yield f"{name} ({files.id}) at {weir.url}"
+    absent = [file for kind, file in FILES.items() if kind not in files.kinds]
+    absent += [] if files.interests is not None else [INTERESTS_FILE]
+    if absent:
+        yield f"without a file, so left as it is: {', '.join(absent)}"
     if not change.rows:
-        yield f"{name}: nothing differs"
+        yield "nothing differs"
         return
-    given = _given(wanted.files)
+    given = _given(files)
     for row in change.rows:
         action = str(row.action)
         yield marked(SIGNS.get(action, "?"), f"{row.kind.replace('_', ' ')} {plain(row.name)}")
         before = row.before.to_dict() if row.before else {}
         after = row.after.to_dict() if row.after else {}
-        if action == "delete":
-            continue
-        # Of what is new, what the files say: the rest are defaults.
-        members = given.get((row.kind, row.name), after) if action == "create" else after
-        for member in after:
-            if member in members and not (action == "create" and member == "name"):
-                yield from _member_lines(member, before.get(member), after[member])
+        if action == "create":
+            # What the files say: the rest are defaults, and empty members say nothing.
+            members = given.get((row.kind, row.name), after)
+            after = {
+                member: value
+                for member, value in after.items()
+                if member in members and member != "name" and value not in (None, "", [], {})
+            }
+        if action != "delete":
+            for member, value in after.items():
+                yield from _member_lines(member, before.get(member), value, action)
     yield (
-        f"{name}: {change.created:,} created, {change.changed:,} changed, "
-        f"{change.deleted:,} deleted, {change.unchanged:,} unchanged"
+        f"{change.created:,} created, {change.changed:,} changed, {change.deleted:,} deleted, "
+        f"{change.unchanged:,} unchanged"
     )
     yield f"change {change.change_hash}"
 
@@ -236,19 +269,19 @@ def _given(files: SystemFiles) -> dict[tuple[str, str], dict[str, Any]]:
     return {**rows, ("system", name): files.properties}
 
 
-def _member_lines(member: str, before: Any, after: Any) -> Iterator[str]:
-    if before == after or (before is None and after in (None, "", [], {})):
-        return
-    if isinstance(before or [], list) and isinstance(after, list):
-        yield f"    {member}:"
-        was = [json.dumps(each, sort_keys=True, ensure_ascii=False) for each in before or []]
-        now = [json.dumps(each, sort_keys=True, ensure_ascii=False) for each in after]
-        for sign, some, others in (("-", was, now), ("+", now, was)):
-            for text in some:
-                if text not in others:
-                    yield "      " + marked(sign, _short(json.loads(text)))
-        return
-    if before is None:
+def _member_lines(member: str, before: Any, after: Any, action: str) -> Iterator[str]:
+    was, now = before or [], after or []
+    if isinstance(was, list) and isinstance(now, list) and was + now:
+        former = {json.dumps(each, sort_keys=True): each for each in was}
+        present = {json.dumps(each, sort_keys=True): each for each in now}
+        gone = [each for key, each in former.items() if key not in present]
+        new = [each for key, each in present.items() if key not in former]
+        if gone or new:
+            yield f"    {member}:"
+            yield from ("      " + marked("-", _short(each)) for each in gone)
+            yield from ("      " + marked("+", _short(each)) for each in new)
+            return
+    if action == "create":
         yield f"    {member}: {_short(after)}"
     else:
         yield f"    {member}: {_short(before)} → {_short(after)}"
@@ -256,7 +289,9 @@ def _member_lines(member: str, before: Any, after: Any) -> Iterator[str]:
 
 def _short(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{plain(name)} {_short(each)}" for name, each in value.items())
+        return ", ".join(f"{plain(name)} {_short(each)}" for name, each in value.items()) or "{}"
+    if isinstance(value, list):
+        return ", ".join(map(_short, value)) or "[]"
     if value is None:
         return "none"
-    return plain(value) if value != "" else '""'
+    return exact(value) if value != "" else '""'

@@ -29,6 +29,8 @@ from weir_cli.output import as_json, figure, plain
 EVERY_S = 1.0
 ENDED_RUNS = ("succeeded", "infeasible", "failed", "cancelled")
 ENDED_PLANS = ("executed", "rejected", "stale", "superseded", "discarded")
+REACHED = {"approved": ("approved", "executing", "executed"), "executed": ("executed",)}
+"""What to wait for -> the states of a plan in which that is reached."""
 HELD = ("paused", "failed", "stopped")
 
 
@@ -135,18 +137,28 @@ def _outcome_of_run(weir: Weir, run: RunDetail, json_output: bool) -> int:
 
 
 def watch_command(
-    weir: Weir, name: str, system: str | None, *, timeout_s: float | None, json_output: bool
+    weir: Weir,
+    name: str,
+    system: str | None,
+    *,
+    until: str,
+    timeout_s: float | None,
+    json_output: bool,
 ) -> int:
     """Follow a plan or a run until it ends; the exit status says how."""
     deadline = Deadline(weir, timeout_s)
     if name[:2].upper() == "R-":
         run = _followed_run(weir, find(weir, "runs", name, system).id, deadline)
         return _outcome_of_run(weir, run, json_output)
-    return watch_plan(weir, find(weir, "plans", name, system).id, deadline, json_output)
+    plan = find(weir, "plans", name, system)
+    return watch_plan(weir, plan.id, deadline, json_output, until)
 
 
-def watch_plan(weir: Weir, key: UUID, deadline: Deadline, json_output: bool) -> int:
-    """Follow a plan until nothing more becomes of it, or a person has to do something."""
+def watch_plan(
+    weir: Weir, key: UUID, deadline: Deadline, json_output: bool, until: str = "executed"
+) -> int:
+    """Follow a plan until it is approved or executed, or nothing more becomes of it by itself."""
+    wanted = REACHED[until]
     shown: set[Any] = set()
     for plan in changes(weir, plans_retrieve.sync_detailed, PlanDetail, key, deadline):
         for stage in _stages(weir, plan):
@@ -156,20 +168,18 @@ def watch_plan(weir: Weir, key: UUID, deadline: Deadline, json_output: bool) -> 
             shown.add(stage)
         state = str(plan.state)
         execution = str(plan.execution.state) if plan.execution else ""
-        if state in ENDED_PLANS or (state == "executing" and execution in HELD):
+        held = state == "executing" and execution in HELD
+        if state in wanted or state in ENDED_PLANS or held:
             if json_output:
                 print(as_json(plan))
-            return DONE if state == "executed" else NO
+            return DONE if state in wanted and not held else NO
     raise AssertionError("unreachable")
 
 
 def _stages(weir: Weir, plan: PlanDetail) -> list[tuple[datetime, str]]:
     """Return what has happened to a plan and when, in order."""
     stages = [
-        (
-            event.at,
-            f"{plan.name} {plain(event.title)}" + (f" ({event.actor})" if event.actor else ""),
-        )
+        (event.at, f"{plan.name}: {plain(event.actor or 'Weir')} {plain(event.title)}")
         for event in plan.events
     ]
     if plan.execution:
@@ -204,16 +214,19 @@ def events_command(
             for number, event in _stream(weir, parameters, headers):
                 last, away = number, 0
                 if event is not None:
-                    print(
-                        json.dumps(event, ensure_ascii=False) if json_output else _event(event),
-                        flush=True,
-                    )
+                    text = json.dumps(event, ensure_ascii=False) if json_output else _event(event)
+                    print(text, flush=True)
         except httpx.TransportError as error:
             if not weir.has_answered:
                 raise CommandError(f"{weir.url} cannot be reached: {error}.", NO_ANSWER) from error
             note(f"{weir.url} is away; going on when it is back.")
-            weir.sleep(AWAY_S[min(away, len(AWAY_S) - 1)])
-            away += 1
+        except CommandError as error:
+            if not weir.has_answered or error.status != NO_ANSWER:
+                raise
+            note(f"{error} Trying again.")
+        # A stream that ends as it should is opened again soon, one that fails ever later.
+        weir.sleep(AWAY_S[min(away, len(AWAY_S) - 1)])
+        away += 1
 
 
 def _stream(
@@ -228,9 +241,12 @@ def _stream(
         if response.status_code != 200:
             response.read()
             try:
-                raise Refused(Problem.from_dict(response.json()))
-            except (ValueError, KeyError) as error:
+                refusal = Refused(Problem.from_dict(response.json()))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise weir.no_answer_of_weir() from error
+            if response.status_code == 429:
+                refusal.status = NO_ANSWER
+            raise refusal
         weir.has_answered = True
         number, data = "", ""
         for line in response.iter_lines():

@@ -162,7 +162,7 @@ def test_export_wipe_and_import_give_the_same_files_and_hashes(
     assert weir("export", str(id), folder) == 0
     assert contents(folder) == before
     assert weir("diff", folder) == 0
-    assert weir.out.startswith("harbour: nothing differs")
+    assert weir.out == f"harbour ({id}) at http://testserver\nnothing differs\n"
     assert allocation_request(system=again, actor=None).snapshot.content_hash == snapshot
 
 
@@ -176,6 +176,7 @@ def test_a_change_is_shown_reviewed_by_its_hash_and_carried_out(
     before = history()
     assert weir("diff", folder) == 1
     assert weir.out.splitlines()[:-1] == [
+        f"harbour ({world.system.public_id}) at http://testserver",
         "~ broker world-b1",
         '    region: "" → eu',
         "+ topic gales",
@@ -188,7 +189,7 @@ def test_a_change_is_shown_reviewed_by_its_hash_and_carried_out(
         "    interests:",
         "      + topic gales",
         "- consumer class world-class",
-        "harbour: 1 created, 3 changed, 1 deleted, 10 unchanged",
+        "1 created, 3 changed, 1 deleted, 10 unchanged",
     ]
     change_hash = weir.out.split()[-1]
     assert weir("diff", folder, "--json") == 1
@@ -255,6 +256,117 @@ def test_what_weir_refuses_is_named_by_file_and_entry(weir: Terminal, folder: Pa
     assert "slos.json: [0].topic" in weir.err
 
 
+def test_interests_are_named_by_their_line(weir: Terminal, folder: Path) -> None:
+    (folder / "interests.csv").write_text("subscriber,topic\nidle,world-topic\nidle,nowhere\n")
+    assert weir("diff", folder) == 2
+    assert "interests.csv: idle,nowhere: " in weir.err
+    (folder / "interests.csv").write_text("subscriber,topic\n'=risk,world-topic\n")
+    edited(folder, "subscriber", idle={"interests": [{"topic": "world-topic"}]})
+    assert weir("diff", folder) == 2
+    assert "subscribers.json: [1].interests: interests.csv says" in weir.err
+
+
+def test_what_was_reviewed_creates_a_system(weir: Terminal, folder: Path) -> None:
+    assert weir("diff", folder, "--as", "staging") == 1
+    change_hash = weir.out.split()[-1]
+    assert weir("import", folder, "--as", "staging", "--change-hash", change_hash) == 0, weir.err
+    assert System.objects.filter(name="staging").exists()
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name_is_no_system(weir: Terminal, folder: Path, name: str) -> None:
+    make_system("aaa")
+    for command in (
+        ["diff", folder, "--as", name],
+        ["import", folder, "--yes", "--as", name],
+        ["export", name, folder],
+        ["list", "topics", "--system", name],
+    ):
+        assert weir(*command) == 2, command
+        assert "name of the system is empty" in weir.err
+    unknown = "0196a3f0-6b1c-7d50-a0a6-1c2f65f0a0ff"
+    assert weir("diff", folder, "--as", unknown) == 2
+    assert "give a new one a name" in weir.err
+
+
+def test_the_files_of_another_system_are_not_overwritten(weir: Terminal, folder: Path) -> None:
+    make_system("second")
+    before = contents(folder)
+    assert weir("export", "second", folder) == 2
+    assert 'has the files of another system, "harbour"' in weir.err
+    assert contents(folder) == before
+
+
+def test_an_edit_after_the_look_is_another_change(
+    weir: Terminal, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edited(folder, "broker", world_b1={"region": "eu"})
+
+    class Meddling(Keyboard):
+        def readline(self, size: int = -1) -> str:  # type: ignore[override]
+            Broker.objects.filter(name="world-b1").update(region="us")
+            return "y\n"
+
+    monkeypatch.setattr("sys.stdin", Meddling())
+    assert weir("import", folder) == 1
+    assert "no longer what the dry run said" in weir.err
+    assert Broker.objects.get(name="world-b1").region == "us"
+
+
+def test_both_sides_of_a_difference_have_all_their_digits(weir: Terminal, folder: Path) -> None:
+    edited(folder, "broker", world_b1={"publish_rate_max_per_s": 12345678.25})
+    assert weir("import", folder, "--yes") == 0, weir.err
+    edited(folder, "broker", world_b1={"publish_rate_max_per_s": 12345678.35})
+    assert weir("diff", folder) == 1
+    assert "publish_rate_max_per_s: 12345678.25 → 12345678.35" in weir.out
+
+
+def test_programs_agree_beforehand(
+    weir: Terminal, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edited(folder, "broker", world_b1={"region": "eu"})
+    monkeypatch.setattr("sys.stdin", Keyboard("y\n"))
+    assert weir("import", folder, "--json") == 2
+    assert "With --json, name the change" in weir.err
+    assert weir("import", folder, "--json", "--yes") == 0
+    assert (weir.json["changed"], weir.json["dry_run"]) == (1, False)
+
+
+class Reader(io.StringIO):
+    """A pipe whose other end has read enough."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_what_nobody_reads_is_not_carried_out(
+    weir: Terminal, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edited(folder, "broker", world_b1={"region": "eu"})
+    with monkeypatch.context() as patched, (folder / "README.md").open("w") as file:
+        reader = Reader()
+        reader.fileno = file.fileno  # type: ignore[method-assign]
+        patched.setattr("sys.stdout", reader)
+        status = main(
+            ["import", str(folder), "--yes"],
+            environment=weir.environment,
+            transport=InProcess(),
+        )
+    assert status == 141
+    assert not Broker.objects.filter(region="eu").exists()
+
+
+def test_a_fault_of_weir_itself_is_no_difference(
+    weir: Terminal, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object, **named: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("weir_cli.system_files.diff_command", fail)
+    assert weir("diff", folder) == 70
+    assert "a fault of weir itself" in weir.err
+
+
 def test_the_settings_file_is_named_too(weir: Terminal, folder: Path) -> None:
     head = json.loads((folder / "system.json").read_text())
     head["settings"]["calibration"]["factor_min"] = "high"
@@ -268,7 +380,8 @@ def test_files_make_another_system_too(weir: Terminal, folder: Path) -> None:
     staging = System.objects.get(name="staging")
     assert Topic.objects.filter(system=staging).count() == 1
     assert weir("import", folder, "--as", "staging", "--yes") == 0
-    assert "staging: nothing differs" in weir.out
+    assert f"staging ({staging.public_id})" in weir.out
+    assert "nothing differs" in weir.out
     assert System.objects.count() == 2
     assert weir("export", "staging", folder.parent / "staging") == 0
     ours, theirs = contents(folder), contents(folder.parent / "staging")
@@ -331,7 +444,9 @@ def test_lists_are_filtered(weir: Terminal, world: World) -> None:
         assert weir("list", "topics", "--json", *filters) == 0, weir.err
         assert [row["name"] for row in weir.json] == ["world-topic"]
     assert weir("list", "topics", "--most", "1") == 0
-    assert "The first 1; --most N shows more." in weir.out
+    assert "these are the first 1; --most N shows more" in weir.err
+    assert weir("list", "topics", "--most", "0", "--json") == 0
+    assert (len(weir.json), weir.err) == (2, "")
     assert weir("list", "topics", "--state", "draft") == 2
     assert "topics cannot be filtered by state" in weir.err
     assert weir("list", "plans", "--state", "no-such") == 2
@@ -444,7 +559,7 @@ def test_a_plan_is_proposed_approved_and_carried_out(
     lines = olga.out.splitlines()
     times = [line[:20] for line in lines]
     assert times == sorted(times)
-    assert [line.split()[2] for line in lines[:3]] == ["P-1", "P-1", "P-1"]
+    assert lines[0].split()[2:5] == ["P-1:", "ines", "made"]
     assert len({*lines}) == len(lines)
     assert any("gales" in line for line in lines)
     assert olga("watch", "P-1") == 0
@@ -487,6 +602,24 @@ def test_watching_ends_when_the_time_is_over(weir: Terminal, harbour: Harbour) -
     assert weir("plan") == 0, weir.err
     assert weir("watch", "P-1", "--timeout", "0.5") == 3
     assert "The time is over" in weir.err
+
+
+def test_a_pipeline_waits_for_the_approval(
+    terminal: Callable[..., Terminal], harbour: Harbour
+) -> None:
+    ines = terminal(make_user("ines", Role.EDITOR))
+    jon = terminal(make_user("jon", Role.APPROVER))
+    grow(harbour)
+    assert ines("plan", "--submit") == 0, ines.err
+    content_hash = ines.out.split()[-1]
+
+    def approve() -> None:
+        if Plan.objects.get().state == "pending_review":
+            assert jon("approve", "P-1", "--hash", content_hash) == 0
+
+    ines.meanwhile = approve
+    assert ines("watch", "P-1", "--until", "approved") == 0
+    assert Plan.objects.get().state == "approved"
 
 
 def test_nothing_to_change_is_no_plan(weir: Terminal, harbour: Harbour) -> None:

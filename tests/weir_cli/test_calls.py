@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from weir_api.models.session import Session
 from weir_cli.calls import MOST_TRIES, Refused, Weir
 from weir_cli.ending import NO_ANSWER, UNFIT, CommandError
 from weir_cli.login import Login
-from weir_cli.output import figure, plain, table
+from weir_cli.output import exact, figure, plain, table
+from weir_cli.watching import events_command
 
 SESSION = {
     **{"signed_in": True, "user_id": None, "username": "ci", "display_name": "CI"},
@@ -181,6 +183,44 @@ def test_whoever_watches_waits_for_a_server_that_was_there(
     assert waits == [1, 2, 4, 8, 15, 15, 15]
 
 
+@pytest.mark.parametrize("url", ["http://a..b", f"http://{'x' * 70}.example.org"])
+def test_an_address_that_cannot_be_is_said(url: str) -> None:
+    with pytest.raises(CommandError, match="cannot be reached"):
+        Weir(Login(url, "weir_x")).call(session_retrieve.sync_detailed, Session)
+
+
+def test_certificates_that_are_not_there_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    with pytest.raises(CommandError, match=r"SSL_CERT_FILE .*none\.pem: No such file"):
+        Weir(Login("https://weir.example.org", "weir_x"))
+    (tmp_path / "none.pem").write_text("empty")
+    with pytest.raises(CommandError, match=r"SSL_CERT_FILE .*none\.pem: "):
+        Weir(Login("https://weir.example.org", "weir_x"))
+
+
+def test_events_are_followed_past_ends_and_faults(
+    proxy: Proxy, weir: Weir, waits: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = {"type": "weir.plan.approve", "time": "2026-11-28T05:10:30Z", "data": {}}
+    stream = f"id: 7\ndata: {json.dumps(event)}\n\n"
+    proxy.answers = [
+        (200, stream, {}),
+        (502, "<html>Bad gateway</html>", {}),
+        (503, problem(503, "database_away"), {}),
+        (200, stream.replace("7", "8"), {}),
+        (401, problem(401, "authentication_failed"), {}),
+    ]
+    with pytest.raises(Refused) as refusal:
+        events_command(weir, None, [], 0, json_output=True)
+    assert refusal.value.problem.status == 401
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [event] * 2
+    ids_sent = [headers.get("Last-Event-ID") for _, _, headers in proxy.requests]
+    assert ids_sent == [None, "7", "7", "7", "8"]
+    assert waits == [1, 2, 4, 1]
+
+
 def test_a_list_is_read_page_by_page(proxy: Proxy, weir: Weir) -> None:
     page = {"count": 0, "previous": None, "results": []}
     following = f"{proxy.url}/api/v1/plans?cursor=cD0yMA%3D%3D&page_size=1"
@@ -216,6 +256,13 @@ def test_what_would_steer_a_terminal_is_written_as_its_code() -> None:
 )
 def test_numbers_are_written_as_people_do(value: float, text: str) -> None:
     assert figure(value) == text
+
+
+def test_what_people_agree_to_has_all_its_digits() -> None:
+    assert exact(12345678.25) == "12345678.25"
+    assert exact(6.00000001) == "6.00000001"
+    assert (exact(6.0), exact(1200000), exact(True)) == ("6", "1,200,000", "yes")
+    assert exact(1e22) == "1e+22"
 
 
 def test_columns_are_aligned_and_numbers_stand_to_the_right() -> None:

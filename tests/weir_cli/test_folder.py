@@ -110,6 +110,11 @@ def test_a_folder_of_something_else_is_not_written_to(tmp_path: Path, name: str)
         ("brokers.json", "[" * 100_000, r"brokers\.json: nested too deeply"),
         ("brokers.json", b"\xff", r"brokers\.json: no UTF-8 \(byte 0\)"),
         ("broker.json", "[]", r"broker\.json: no file of a system; these are brokers\.json"),
+        ("topics.JSON", "[]", r"topics\.JSON: no file of a system"),
+        ("interest.csv", "", r"interest\.csv: no file of a system"),
+        ("brokers.json", '[{"map_x": 1e999}]', r"brokers\.json: 1e999 is too large a number"),
+        ("brokers.json", '[{"name": "\\ud800"}]', r"brokers\.json: a character is half of a pair"),
+        ("brokers.json", '[{"a": ' * 490 + "1" + "}]" * 490, r"brokers\.json: nested too deeply"),
         ("system.json", "[]", r"system\.json: an object is expected"),
         ("system.json", '{"format": 2}', r"system\.json: format: 1 is expected, not 2"),
         ("system.json", '{"format": 1}', r"system\.json: id: no UUID"),
@@ -135,6 +140,20 @@ def test_what_is_wrong_is_named_by_file_and_entry(
     with pytest.raises(CommandError, match=message) as refusal:
         read_folder(tmp_path)
     assert refusal.value.status == UNFIT
+
+
+def test_a_link_that_leads_nowhere_is_no_missing_file(tmp_path: Path) -> None:
+    write_folder(tmp_path, system())
+    (tmp_path / "brokers.json").unlink()
+    (tmp_path / "brokers.json").symlink_to("gone.json")
+    with pytest.raises(CommandError, match=r"brokers\.json: No such file"):
+        read_folder(tmp_path)
+
+
+def test_lines_that_repeat_others_are_no_error(tmp_path: Path) -> None:
+    write_folder(tmp_path, system())
+    (tmp_path / "interests.csv").write_text("subscriber,topic\ns,t\ns,u\ns,t\n\n")
+    assert read_folder(tmp_path).interests == {"s": ["t", "u"]}
 
 
 def test_interests_need_their_subscribers(tmp_path: Path) -> None:

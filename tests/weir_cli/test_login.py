@@ -51,6 +51,7 @@ def test_the_environment_goes_first(home: dict[str, str], tmp_path: Path) -> Non
         ({"WEIR_TOKEN": "weir_x", "WEIR_URL": "weir.example.org"}, "no address of Weir"),
         ({"WEIR_TOKEN": "weir_x", "WEIR_URL": "https://u:p@weir"}, "no address of Weir"),
         ({"WEIR_TOKEN": "weir_x", "WEIR_URL": "https://weir:99999"}, "no address of Weir"),
+        ({"WEIR_TOKEN": "weir_x", "WEIR_URL": "http://[::1"}, "no address of Weir"),
         ({"WEIR_TOKEN": "weir_x", "WEIR_URL": "https://weir/api/v1"}, "without a path"),
     ],
 )
@@ -62,11 +63,13 @@ def test_a_token_goes_nowhere_that_was_not_meant(
         login.current({**home, **given})
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"url": "https://w"}', "7"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"url": "https://w"}', "7", '{"url": 1, "token": 2}', "\udcff"]
+)
 def test_a_spoilt_file_says_how_to_go_on(home: dict[str, str], text: str) -> None:
     path = login.kept_at(home)
     path.parent.mkdir(parents=True)
-    path.write_text(text)
+    path.write_text(text, errors="surrogateescape")
     with pytest.raises(CommandError, match=r"holds no login\. Sign in with"):
         login.current(home)
 

@@ -16,6 +16,7 @@ from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import choices
 from apps.common.api.forms import Form, no_such, refuse_unknown
+from apps.common.connections import one_moment
 from apps.common.errors import ApplicationError
 from apps.systems.api.directory import Directory
 from apps.systems.api.entities import EntityViewSet
@@ -59,6 +60,10 @@ def _concrete(base: type[EntityViewSet[Any]]) -> Iterator[type[EntityViewSet[Any
         if view.queryset is not None:
             yield view
         yield from _concrete(view)
+
+
+MOST_VALUES = 100
+"""In one list or object of a system's properties."""
 
 
 class LabelSelectorField(serializers.CharField):
@@ -115,8 +120,8 @@ class SystemModelForm(Form[dict[str, Any]]):
         r"^[0-9a-f]{64}$",
         required=False,
         help_text="That of the dry run which was reviewed: any other change is refused "
-        "(`change_differs`). Needed for what deletes, and for what takes over, with `within`, "
-        "objects without the label.",
+        "(`change_differs`). Needed for what creates the system, for what deletes, and for what "
+        "takes over, with `within`, objects without the label.",
     )
     reason = serializers.CharField(
         required=False,
@@ -125,6 +130,14 @@ class SystemModelForm(Form[dict[str, Any]]):
         max_length=500,
         help_text="Why; kept in the history of every object.",
     )
+
+    def validate_properties(self, properties: dict[str, Any]) -> dict[str, Any]:
+        """Refuse what is far too long before the system is locked to read it."""
+        for name, value in properties.items():
+            if isinstance(value, list | dict) and len(value) > MOST_VALUES:
+                message = f"At most {MOST_VALUES} values; these are {len(value):,}."
+                raise serializers.ValidationError({name: [message]})
+        return properties
 
     def validate_settings(self, settings: dict[str, Any]) -> dict[str, Any]:
         refuse_unknown(settings, settings_views(), "settings")
@@ -251,30 +264,16 @@ class SystemModelView(APIView):
         Sent back as it is, it changes nothing; after the system was deleted, it brings that back
         under the same id.
         """
-        system = get_object_or_404(System, public_id=id)
         views = _views()
         wanted = request.query_params.getlist("kind") or [*views]
         for kind in wanted:
             if kind not in views:
                 raise serializers.ValidationError({"kind": no_such(kind, views, "kind")})
-        rows = {kind: _objects(views[kind], system) for kind in views if kind in wanted}
-        count = sum(each.count() for each in rows.values())
-        if count > MOST_ROWS:
-            raise ApplicationError(
-                "model_too_large",
-                f"{count:,} objects; a document has {MOST_ROWS:,} at most. Ask for some kinds "
-                "alone (`kind=broker`), or for tables by kind (`/topics/export`).",
-                status=409,
+        with one_moment():
+            system = get_object_or_404(System, public_id=id)
+            return Response(
+                _document(system, {kind: views[kind] for kind in views if kind in wanted})
             )
-        document = {
-            "system": system.public_id,
-            "system_name": system.name,
-            "model_version": system.model_version,
-            "properties": system,
-            "settings": members_of_settings(system),
-            "kinds": {kind: _rows(views[kind], each) for kind, each in rows.items()},
-        }
-        return Response(SystemModelSerializer(document).data)
 
     @extend_schema(
         operation_id="systems_model_apply",
@@ -337,6 +336,28 @@ class SystemModelView(APIView):
             prefetch=view.import_prefetch,
             lists=_lists(_model(_views()[kind]), rows),
         )
+
+
+def _document(system: System, views: Mapping[str, type[EntityViewSet[Any]]]) -> Any:
+    """Return a system as a document, with the objects of these kinds."""
+    rows = {kind: _objects(view, system) for kind, view in views.items()}
+    count = sum(each.count() for each in rows.values())
+    if count > MOST_ROWS:
+        raise ApplicationError(
+            "model_too_large",
+            f"{count:,} objects; a document has {MOST_ROWS:,} at most. Ask for some kinds "
+            "alone (`kind=broker`), or for tables by kind (`/topics/export`).",
+            status=409,
+        )
+    document = {
+        "system": system.public_id,
+        "system_name": system.name,
+        "model_version": system.model_version,
+        "properties": system,
+        "settings": members_of_settings(system),
+        "kinds": {kind: _rows(views[kind], each) for kind, each in rows.items()},
+    }
+    return SystemModelSerializer(document).data
 
 
 def _model(view: type[EntityViewSet[Any]]) -> type[Entity]:

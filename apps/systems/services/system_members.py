@@ -1,7 +1,7 @@
 """Write what a document says of a system beside its objects: its properties, which may create it,
 and its settings. Errors and changes are those of the document, by path."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 from uuid import UUID
@@ -72,7 +72,13 @@ class SystemWork:
     """Those that it has afterwards."""
 
     @classmethod
-    def begin(cls, system_id: UUID, properties: GivenProperties | None, errors: Errors) -> Self:
+    def begin(
+        cls,
+        system_id: UUID,
+        properties: GivenProperties | None,
+        settings: Iterable[GivenSettings],
+        errors: Errors,
+    ) -> Self:
         """Lock the system and give it its properties, or create it.
 
         Raises ApplicationError `not_found` where it is not there and the properties do not suffice
@@ -85,7 +91,13 @@ class SystemWork:
         work = cls(system=stored, before=properties_of(stored), resources=stored.resources)
         if properties is not None:
             try:
-                work._change(properties.read(stored))
+                values = properties.read(stored)
+                if any(values.get(name, former) != former for name, former in _keys(stored)):
+                    # A new name keeps others from referring to the system, and whoever is just
+                    # making the first row of these settings does when they end: they go first.
+                    for each in settings:
+                        row_for(type(each.current(stored)), stored)
+                work._change(values)
             except ApplicationError as error:
                 errors.add(properties.given.errors(error))
         return work
@@ -139,6 +151,11 @@ class SystemWork:
             before=before,
             after=after,
         )
+
+
+def _keys(system: System) -> list[tuple[str, Any]]:
+    """Return the members that are unique over systems."""
+    return [("name", system.name), ("external_id", system.external_id)]
 
 
 def check_creates(system_id: UUID, properties: Any) -> None:

@@ -116,13 +116,18 @@ def _canonical(value: Any) -> str:
 
 
 def _sorted_lists(state: Any) -> Any:
-    """Return a state with its child rows in an order of their own."""
+    """Return a state with its child rows in an order of their own; the resources of a system keep
+    theirs."""
     if not isinstance(state, dict):
         return state
     return {
-        name: sorted(value, key=_canonical) if isinstance(value, list) else value
+        name: sorted(value, key=_canonical) if _are_rows(value) else value
         for name, value in state.items()
     }
+
+
+def _are_rows(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, dict) for each in value)
 
 
 class _DryRun(Exception):
@@ -154,13 +159,13 @@ def model_apply(
     object. Raises ApplicationError that names up to a hundred rows, or `not_found` where the system
     is not there and the properties do not say what to create; Conflict `change_differs` where
     `change_hash` is given and the change is another (one of nothing is never); and
-    PreconditionRequired where something that nobody has seen would be deleted, or get the label of
-    `within`.
+    PreconditionRequired where, without a dry run that somebody has seen, the system would be
+    created, an object deleted, or given the label of `within`.
     """
     try:
         with one_edit():
             errors = Errors()
-            begun = SystemWork.begin(system_id, properties, errors)
+            begun = SystemWork.begin(system_id, properties, settings, errors)
             work = _Work(begun=begun, within=within, delete_rest=delete_rest, errors=errors)
             given = int(properties is not None) + len(settings)
             change = work.carry_out(kinds, settings, given, actor, reason)
@@ -181,15 +186,21 @@ def _check_reviewed(change: ModelChange, change_hash: str) -> None:
             "What would change is no longer what the dry run said; read it again.",
             code="change_differs",
         )
+    if change_hash:
+        return
     deleted = sum(each.action == "delete" for each in change.written)
-    if (deleted or change.taken_over) and not change_hash:
-        what = f"deletes {counted(deleted, 'object')}"
-        if change.taken_over:
-            what += f" and takes {counted(change.taken_over, 'object')} of others over"
+    unseen = []
+    if change.created:
+        unseen.append(f'creates the system "{change.system}"')
+    if deleted:
+        unseen.append(f"deletes {counted(deleted, 'object')}")
+    if change.taken_over:
+        unseen.append(f"takes {counted(change.taken_over, 'object')} of others over")
+    if unseen:
         raise PreconditionRequired(
             "change_hash_required",
-            f"This {what}. Send it with `dry_run=true`, read what changes, and send it again with "
-            "the `change_hash` of that answer.",
+            f"This {' and '.join(unseen)}. Send it with `dry_run=true`, read what changes, and "
+            "send it again with the `change_hash` of that answer.",
         )
 
 

@@ -14887,7 +14887,7 @@ export interface components {
             delete: components["schemas"]["DeleteEnum"];
             /** @description `managed-by=git`, or `managed-by` for any value: every row has this label, and only objects that have it are deleted. */
             within?: string;
-            /** @description That of the dry run which was reviewed: any other change is refused (`change_differs`). Needed for what deletes, and for what takes over, with `within`, objects without the label. */
+            /** @description That of the dry run which was reviewed: any other change is refused (`change_differs`). Needed for what creates the system, for what deletes, and for what takes over, with `within`, objects without the label. */
             change_hash?: string;
             /**
              * @description Why; kept in the history of every object.

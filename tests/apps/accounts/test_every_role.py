@@ -243,6 +243,8 @@ def test_there_is_an_object_for_every_address(place: Place) -> None:
     assert len(place.everything.versions) > 50
 
 
+# Some two thousand requests in one test: a minute on a quiet machine, five on a busy one.
+@pytest.mark.timeout(1800)
 def test_each_caller_is_let_in_as_the_table_says(place: Place, subtests: pytest.Subtests) -> None:
     for name in NAMES:
         with subtests.test(name):

@@ -16,7 +16,9 @@ from apps.calibration.models import CalibrationSettings
 from apps.catalog.models import Interest, Publisher, Subscriber, Topic
 from apps.demo.services import harbour
 from apps.mappings.models import MappingSettings
+from apps.mappings.selectors.settings import settings_of as mapping_settings_of
 from apps.mappings.services import mapping_request
+from apps.mappings.services.settings import settings_update as mapping_settings_update
 from apps.placements.services import placement_request
 from apps.runs.models import Run
 from apps.systems.models import System
@@ -121,6 +123,21 @@ def test_properties_are_changed_and_audited_as_by_a_patch(api: Any, world: World
     # Again, it changes nothing.
     assert counts(put(api, id, properties=values)) == (0, 0, 0, 1)
     assert System.objects.get(pk=world.system.pk).version == 2
+
+
+def test_the_order_of_resources_is_a_part_of_what_was_seen(api: Any, world: World) -> None:
+    id = world.system.public_id
+    dry = done(put(api, id, properties={"resources": ["cpu", "mem", "disk"]}, dry_run=True))
+    other = {"resources": ["disk", "mem", "cpu"]}
+    answer = put(api, id, properties=other, change_hash=dry["change_hash"])
+    refused(answer, 409, "change_differs")
+
+
+def test_what_is_far_too_long_is_refused_before_anybody_waits(api: Any, world: World) -> None:
+    answer = put(api, world.system.public_id, properties={"resources": ["x" * 99] * 40_000})
+    assert refused(answer, 400, "invalid") == [
+        ("properties.resources", "At most 100 values; these are 40,000.")
+    ]
 
 
 def test_ids_and_labels_of_the_system_are_outside_the_model(api: Any, world: World) -> None:
@@ -401,6 +418,14 @@ def test_only_who_edits_models_creates_a_system(as_role: Any) -> None:
     assert not System.objects.exists()
 
 
+def test_nothing_is_created_that_nobody_has_seen(api: Any) -> None:
+    """A program whose system somebody has just deleted does not bring it back by its next edit."""
+    answer = put(api, uuid4(), properties=NEW)
+    refused(answer, 428, "change_hash_required")
+    assert 'creates the system "port"' in answer.json()["detail"]
+    assert not System.objects.exists()
+
+
 def test_what_a_new_system_refuses_leaves_nothing(api: Any) -> None:
     kinds = {"broker": [{"name": "b1", "capacities": [{"resource": "mem", "capacity": 5.0}]}]}
     answer = put(api, uuid4(), properties=NEW, kinds=kinds)
@@ -511,6 +536,55 @@ def test_a_deleted_system_comes_back_as_it_was(api: Any, order: Any) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_system_that_is_deleted_meanwhile_stays_deleted() -> None:
+    system = make_world().system
+    ana = client_of(make_user("ana", Role.EDITOR))
+    sent = read(ana, system.public_id)
+    sent["kinds"]["correlation_key"] = [{"name": "k1"}]
+
+    def send() -> Any:
+        try:
+            return put(ana, system.public_id, **sent)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            system_delete(system=system, actor=None, expected_version=system.version)
+            answer = pool.submit(send)
+            until_somebody_waits()
+        refused(answer.result(timeout=60), 428, "change_hash_required")
+    assert not System.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_new_name_waits_for_whoever_makes_the_first_settings() -> None:
+    system = make_world().system
+    ana = client_of(make_user("ana", Role.EDITOR))
+
+    def send() -> Any:
+        try:
+            settings = {"mapping": {"horizon_s": 60}}
+            return put(ana, system.public_id, properties={"name": "haven"}, settings=settings)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            mapping_settings_update(
+                settings=mapping_settings_of(system),
+                actor=None,
+                expected_version=1,
+                values={"aggregation": 4.0},
+            )
+            answer = pool.submit(send)
+            until_somebody_waits()
+        done(answer.result(timeout=60))
+    row = MappingSettings.objects.get()
+    assert (row.system.name, row.horizon_s, row.aggregation) == ("haven", 60.0, 4.0)
+
+
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("one_id", [True, False])
 def test_of_two_that_create_one_system_one_wins(one_id: bool) -> None:
     """With one id, or with one name under two ids."""
@@ -520,18 +594,21 @@ def test_of_two_that_create_one_system_one_wins(one_id: bool) -> None:
     kinds = {"correlation_key": [{"name": f"k{n}"} for n in range(300)]}
 
     def send(index: int) -> Any:
-        properties = {**NEW, "name": names[index]}
-        return put(clients[index], ids[index], properties=properties, kinds=kinds)
+        sent = {"properties": {**NEW, "name": names[index]}, "kinds": kinds}
+        dry = put(clients[index], ids[index], dry_run=True, **sent)
+        if dry.status_code != 200:
+            return dry
+        return put(clients[index], ids[index], change_hash=dry.json()["change_hash"], **sent)
 
     answers = at_once(lambda: send(0), lambda: send(1))
     statuses = sorted(answer.status_code for answer in answers)
-    # Whoever came after the other was done has edited its system.
-    assert statuses in ([[201, 409], [200, 201]] if one_id else [[201, 400]]), [
+    # Whoever came after the other was done would edit its system, which nobody has seen.
+    assert statuses == ([201, 409] if one_id else [201, 400]), [
         answer.content for answer in answers
     ]
     for answer in answers:
         if answer.status_code == 409:
-            refused(answer, 409, "taken_meanwhile")
+            assert answer.json()["code"] in ("taken_meanwhile", "change_differs")
         if answer.status_code == 400:
             assert refused(answer, 400, "invalid")[0][0] == "properties.name"
     assert System.objects.get().correlationkey_set.count() == 300
