@@ -94,8 +94,7 @@ def test_a_system_is_owned_by_files_and_its_plans_by_commands(
     fleet.weir.kill("web")
     out, err = execution.communicate(timeout=240)
     assert execution.returncode == 0, (out, err)
-    assert f"{plan['name']} finished it" in out, out
+    assert f"{plan['name']}: Weir finished it" in out, out
     fleet.weir.wait_ready("web")
-    assert json.loads(operator("list", "plans", "--search", plan["name"], "--json"))[0][
-        "state"
-    ] == ("executed")
+    listed = json.loads(operator("list", "plans", "--search", plan["name"], "--json"))
+    assert [one["state"] for one in listed if one["id"] == plan["id"]] == ["executed"]
