@@ -132,7 +132,8 @@ frontend: node_modules
 	  $(call done,built the front end); \
 	fi
 
-# Replaced as a whole: of an operation that is gone, no module stays.
+# Replaced as a whole: of an operation that is gone, no module stays. An editable installation knows
+# only the packages that were there when it was made, so it is made anew.
 client: runtime ## the command line: its client of the API, made from the schema; then pip install '.[client]'
 	@now=$(call hash,requirements/client.txt frontend/openapi.json,weir_cli/generation); \
 	if [[ ! -f weir_api/client.py || $$(cat $(STAMPS)/client 2>/dev/null) != "$$now" ]]; then \
@@ -141,6 +142,7 @@ client: runtime ## the command line: its client of the API, made from the schema
 	  $(BIN)/openapi-python-client generate --path frontend/openapi.json --meta none --output-path "$$made/weir_api" \
 	    --config weir_cli/generation/generate.yml --custom-template-path weir_cli/generation/templates --fail-on-warning > "$$made/log" || { cat "$$made/log" >&2; exit 1; }; \
 	  rm -rf weir_api; cp -r "$$made/weir_api" weir_api; \
+	  $(PIP) --no-deps -e .; \
 	  echo "$$now" > $(STAMPS)/client; \
 	  $(call done,made the client of the API); \
 	fi
