@@ -8,37 +8,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-import schemathesis
 from django.core.signals import request_finished, request_started
-from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from schemathesis.checks import CHECKS, load_all_checks
 
 from apps.accounts.domain.roles import Role
 from apps.accounts.services import token_create
 from tests.apps.accounts.test_roles import EVERYBODY, who_may
+from tests.apps.common.test_schema import KEPT, OPERATIONS
 from tests.conftest import client_of
 from tests.factories import make_user
 from tests.factories.everything import AT_MOST, PARAMETER, Everything, make_everything
 
-load_all_checks()
-KEPT = CHECKS.get_by_names(
-    [
-        "not_a_server_error",
-        "status_code_conformance",
-        "content_type_conformance",
-        "response_schema_conformance",
-        "response_headers_conformance",
-    ]
-)
 pytestmark = pytest.mark.slow
-schema = schemathesis.openapi.from_wsgi("/api/v1/schema?format=json", get_wsgi_application())
-OPERATIONS = {
-    f"{operation.method.upper()} {operation.path}": operation
-    for operation in (result.ok() for result in schema.get_all_operations())
-}
 STREAMS = {"GET /api/v1/event-stream", "GET /api/v1/interests/export"}
 """WSGI serves no asynchronous stream; who may read them is in test_roles.py."""
 NAMES = sorted(OPERATIONS.keys() - STREAMS)

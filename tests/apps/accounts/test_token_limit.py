@@ -26,10 +26,40 @@ pytestmark = pytest.mark.django_db
 LIST = "/api/v1/systems"
 
 
+IN_PRODUCTION_S = token_limit.ANSWERS_WITHIN_S
+
+
 @pytest.fixture(autouse=True)
-def _nothing_is_left_of_a_valkey_that_was_away() -> Iterator[None]:
+def _valkey_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """On a busy machine an answer may take longer than production waits, and nothing is counted."""
+    monkeypatch.setattr(token_limit, "ANSWERS_WITHIN_S", 60.0)
+    token_limit._script.cache_clear()
     yield
+    token_limit._script.cache_clear()
     token_limit._left_alone_until.clear()
+
+
+@pytest.fixture
+def silent(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    """A Valkey that takes connections and says nothing, waited for as in production, and then left
+    alone for longer than any test lasts."""
+    monkeypatch.setattr(token_limit, "ANSWERS_WITHIN_S", IN_PRODUCTION_S)
+    monkeypatch.setattr(token_limit, "LEFT_ALONE_S", 3600.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        settings.WEIR_BROKER_URL = f"redis://127.0.0.1:{server.getsockname()[1]}/0"
+        yield server
+
+
+def connections(server: socket.socket) -> int:
+    """How many connections were made since the last time."""
+    count = 0
+    while True:
+        try:
+            server.accept()[0].close()
+        except BlockingIOError:
+            return count
+        count += 1
 
 
 def token_of(*roles: Role, name: str = "deploy") -> tuple[ApiToken, APIClient]:
@@ -81,22 +111,29 @@ def test_a_refused_request_does_nothing_and_puts_nothing_off(settings: Any) -> N
     assert max(waits) <= 30
 
 
-def test_the_wait_for_a_small_budget_is_enough_on_the_clock_that_counts(settings: Any) -> None:
+def test_the_wait_that_is_named_is_the_least_on_the_clock_that_counts(settings: Any) -> None:
     settings.WEIR_API_REQUESTS_PER_MINUTE = 7
     token, client = token_of(Role.VIEWER)
-    while (refused := client.get(LIST)).status_code == 200:
-        pass
-    wait = int(refused["Retry-After"])
-    assert 8 <= wait <= 9
     script = token_limit._script(settings.WEIR_BROKER_URL)
     valkey, key = script.registered_client, f"{token_limit.PREFIX}{token.public_id}"
+
+    def now_us() -> int:
+        seconds, microseconds = valkey.time()
+        return int(seconds) * 1_000_000 + int(microseconds)
+
+    while True:
+        before = now_us()
+        if (refused := client.get(LIST)).status_code != 200:
+            break
+    after = now_us()
+    each_us = 60_000_000 // 7
+    # One more is taken once no more than six are missing.
+    room_us = float(valkey.get(key)) - 6 * each_us
+    wait_us = int(refused["Retry-After"]) * 1_000_000
+    assert room_us - after <= wait_us < room_us - before + 1_000_000
     # What is stored is a time: to move it is to move the clock.
-    full = float(valkey.get(key))
-    valkey.set(key, f"{full - (wait - 1.5) * 1e6:.0f}")
-    assert client.get(LIST).status_code == 429
-    valkey.set(key, f"{full - wait * 1e6:.0f}")
+    valkey.set(key, f"{float(valkey.get(key)) - wait_us:.0f}")
     assert client.get(LIST).status_code == 200
-    assert client.get(LIST).status_code == 429
     assert 0 < valkey.ttl(key) <= 60, "a token that is silent leaves nothing behind"
 
 
@@ -134,11 +171,13 @@ def test_a_stream_says_it_at_its_beginning_and_is_refused_like_all(settings: Any
         await answer.streaming_content.aclose()
         return answer, await AsyncClient().get("/api/v1/event-stream", headers=headers)
 
+    began = time.monotonic()
     begun, refused = asyncio.run(follow())
+    elapsed_s = time.monotonic() - began
     assert (begun.status_code, left(begun)) == (200, 0)
     assert refused.status_code == 429
     assert refused.json()["code"] == "too_many_requests"
-    assert 58 <= int(refused["Retry-After"]) <= 60
+    assert 60 - elapsed_s <= int(refused["Retry-After"]) <= 60
 
 
 def test_each_token_has_a_budget_of_its_own_and_sessions_have_none(settings: Any) -> None:
@@ -172,67 +211,59 @@ def test_without_a_limit_nothing_is_counted(settings: Any) -> None:
 def test_another_limit_holds_at_once(settings: Any) -> None:
     settings.WEIR_API_REQUESTS_PER_MINUTE = 3
     _, client = token_of(Role.VIEWER)
+    began = time.monotonic()
     assert [client.get(LIST).status_code for _ in range(4)] == [200, 200, 200, 429]
-    settings.WEIR_API_REQUESTS_PER_MINUTE = 120
+    settings.WEIR_API_REQUESTS_PER_MINUTE = 4
     refused = client.get(LIST)
-    assert (refused.status_code, refused["Retry-After"]) == (429, "1")
+    elapsed_s = time.monotonic() - began
+    assert (refused.status_code, left(refused)) == (429, 0)
+    # There is room for one in a quarter of a minute, where it was a third.
+    assert 15 - elapsed_s <= int(refused["Retry-After"]) <= 15
 
 
-def test_of_requests_at_the_same_moment_no_more_are_taken_than_there_are(settings: Any) -> None:
+def test_of_requests_at_the_same_moment_no_more_are_taken_than_there_are() -> None:
     token, _ = token_of(Role.VIEWER)
     with ThreadPoolExecutor(8) as threads:
-        budgets = list(threads.map(lambda _: token_limit._take(token, 20), range(60)))
+        budgets = list(threads.map(lambda _: token_limit._take(token, 5), range(60)))
     taken = [budget.left for budget in budgets if budget and budget.taken]
-    assert sorted(taken) == list(range(20))
+    assert sorted(taken) == list(range(5))
 
 
-def test_without_valkey_requests_pass_and_none_waits(settings: Any) -> None:
+def test_without_valkey_requests_pass(settings: Any, silent: socket.socket) -> None:
+    silent.close()
     settings.WEIR_API_REQUESTS_PER_MINUTE = 1
-    settings.WEIR_BROKER_URL = "redis://127.0.0.1:1/0"
     _, client = token_of(Role.VIEWER)
-    client.get(LIST)
-    began = time.monotonic()
     for _ in range(5):
         answer = client.get(LIST)
         assert (answer.status_code, "RateLimit" in answer) == (200, False)
-    assert time.monotonic() - began < 1.0
 
 
-def test_one_request_waits_a_moment_for_a_valkey_that_is_silent(settings: Any) -> None:
+def test_one_request_waits_a_moment_for_a_valkey_that_is_silent(
+    settings: Any, silent: socket.socket
+) -> None:
+    """It would wait for ever if it did not give up; no other one waits at all."""
     settings.WEIR_API_REQUESTS_PER_MINUTE = 1
     _, client = token_of(Role.VIEWER)
-    client.get(LIST)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        # It takes connections, and says nothing.
-        settings.WEIR_BROKER_URL = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
-        began = time.monotonic()
-        assert client.get(LIST).status_code == 200
-        first_s = time.monotonic() - began
-        began = time.monotonic()
-        answers = [client.get(LIST) for _ in range(5)]
-        others_s = time.monotonic() - began
+    began = time.monotonic()
+    assert client.get(LIST).status_code == 200
+    assert time.monotonic() - began >= token_limit.ANSWERS_WITHIN_S
+    assert connections(silent) == 1
+    answers = [client.get(LIST) for _ in range(5)]
     assert {(answer.status_code, "RateLimit" in answer) for answer in answers} == {(200, False)}
-    assert token_limit.ANSWERS_WITHIN_S <= first_s < 1.5
-    assert others_s < token_limit.ANSWERS_WITHIN_S * 5
+    assert connections(silent) == 0
 
 
-def test_a_valkey_that_was_silent_is_asked_again_after_a_while(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
+def test_a_valkey_that_was_silent_is_tried_again_after_a_while(
+    settings: Any, silent: socket.socket
 ) -> None:
-    monkeypatch.setattr(token_limit, "LEFT_ALONE_S", 0.3)
     token, _ = token_of(Role.VIEWER)
-
-    def waited_s() -> float:
-        began = time.monotonic()
+    for _ in range(2):
         assert token_limit._take(token, 5) is None
-        return time.monotonic() - began
-
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        settings.WEIR_BROKER_URL = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
-        assert waited_s() >= token_limit.ANSWERS_WITHIN_S
-        assert waited_s() < token_limit.ANSWERS_WITHIN_S
-        time.sleep(0.3)
-        assert waited_s() >= token_limit.ANSWERS_WITHIN_S
+    assert connections(silent) == 1
+    # What is stored is a time: to move it is to move the clock.
+    token_limit._left_alone_until[settings.WEIR_BROKER_URL] -= token_limit.LEFT_ALONE_S
+    assert token_limit._take(token, 5) is None
+    assert connections(silent) == 1
 
 
 def test_the_schema_names_the_fields_wherever_a_token_is_answered() -> None:
