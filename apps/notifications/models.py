@@ -81,6 +81,24 @@ class Shape(models.TextChoices):
     TEAMS = "teams", "Microsoft Teams"
 
 
+class TrialOutcome(models.TextChoices):
+    """Name what became of the last test of a channel."""
+
+    NONE = "none", "No test was asked for"
+    WAITING = "waiting", "It waits to be posted"
+    DELIVERED = "delivered", "The chat took it"
+    ACCEPTED = "accepted", "The chat accepted it, and says nothing of what becomes of it"
+    FAILED = "failed", "The chat did not take it"
+
+
+ENDED = [TrialOutcome.DELIVERED, TrialOutcome.ACCEPTED, TrialOutcome.FAILED]
+TIMES_OF_OUTCOME = (
+    Q(test_outcome=TrialOutcome.NONE, test_asked_at=None, test_ended_at=None)
+    | Q(test_outcome=TrialOutcome.WAITING, test_asked_at__isnull=False, test_ended_at=None)
+    | Q(test_outcome__in=ENDED, test_asked_at__isnull=False, test_ended_at__isnull=False)
+)
+
+
 class Channel(Choice):
     """A channel of a chat, and how what was posted to it last went."""
 
@@ -100,6 +118,16 @@ class Channel(Choice):
     failing_since = models.DateTimeField(null=True)
     problem = models.TextField(blank=True)
     retry_at = models.DateTimeField(null=True)
+    test_outcome = models.CharField(
+        max_length=9,
+        choices=TrialOutcome.choices,
+        default=TrialOutcome.NONE,
+        db_default=TrialOutcome.NONE,
+        help_text="Of the last test, whatever came of other messages.",
+    )
+    test_asked_at = models.DateTimeField(null=True)
+    test_ended_at = models.DateTimeField(null=True)
+    test_problem = models.TextField(blank=True, default="", db_default="")
 
     class Meta:
         ordering = ["name"]
@@ -109,6 +137,9 @@ class Channel(Choice):
                 condition=BOTH_ENDS, name="quiet_hours_of_channel_have_both_ends"
             ),
             models.CheckConstraint(condition=Q(shape__in=Shape.values), name="channel_shape_known"),
+            models.CheckConstraint(
+                condition=TIMES_OF_OUTCOME, name="channel_test_has_times_of_outcome"
+            ),
         ]
 
     def __str__(self) -> str:

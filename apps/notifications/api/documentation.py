@@ -6,12 +6,21 @@ TAGS = {"channels": "Channels of chats that are told of what is new."}
 
 ENUM_NAMES = {
     "ChannelShapeEnum": "apps.notifications.api.serializers.CHANNEL_SHAPES",
+    "ChannelTestOutcomeEnum": "apps.notifications.api.serializers.TEST_OUTCOMES",
 }
 
 MEANINGS = {
     "ChannelShapeEnum": {
         "slack": "Slack, or a chat whose incoming webhooks take the same.",
         "teams": "Microsoft Teams: the webhook of a workflow that posts a card.",
+    },
+    "ChannelTestOutcomeEnum": {
+        "none": "No test was asked for since it was made or edited.",
+        "waiting": "A test waits to be posted.",
+        "delivered": "The chat answered that it took the test.",
+        "accepted": "The chat accepted the test (202) and does the rest later, of which it says "
+        "nothing: look into the channel.",
+        "failed": "The chat did not take the test.",
     },
 }
 

@@ -13,11 +13,18 @@ from apps.common.api.fields import choices, command_list
 from apps.common.api.forms import Form, ModelForm
 from apps.inbox.api.serializers import ITEM_KINDS
 from apps.integrations.api.serializers import CONNECTION_COMMANDS
-from apps.notifications.models import Channel, Message, NotificationSettings, Shape
+from apps.notifications.models import (
+    Channel,
+    Message,
+    NotificationSettings,
+    Shape,
+    TrialOutcome,
+)
 from apps.policies.domain.windows import timezone_error
 from apps.systems.api.entities import SystemReference
 
 CHANNEL_SHAPES = choices(*Shape.values)
+TEST_OUTCOMES = choices(*TrialOutcome.values)
 
 
 class ChoiceRules:
@@ -151,6 +158,25 @@ class ChannelSerializer(ChoiceRules, Form[Channel]):
     retry_at = serializers.DateTimeField(
         read_only=True, allow_null=True, help_text="Until then it is left alone, but for tests."
     )
+    test_outcome = serializers.ChoiceField(
+        choices=TEST_OUTCOMES,
+        read_only=True,
+        help_text="What became of its last test, whatever came of other messages. After an edit of "
+        "`credential`, `shape` or `enabled`: `none`, or of one that waits.",
+    )
+    test_asked_at = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="When its last test was asked for; null: none."
+    )
+    test_ended_at = serializers.DateTimeField(
+        read_only=True,
+        allow_null=True,
+        help_text="When the chat took or refused that test; null: it waits, or there is none.",
+    )
+    test_problem = serializers.CharField(
+        read_only=True,
+        help_text="Why the test was not taken; empty: it was, or has not ended. Only "
+        "administrators see more than that it was not.",
+    )
     version = serializers.IntegerField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
     updated_at = serializers.DateTimeField(read_only=True)
@@ -165,6 +191,9 @@ class ChannelSerializer(ChoiceRules, Form[Channel]):
             row["credential"] = ""
             # Why it was not taken may say where the credential is.
             row["problem"] = row["problem"] and "It takes no messages; administrators see why."
+            row["test_problem"] = row["test_problem"] and (
+                "It did not take the test; administrators see why."
+            )
         return row
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))

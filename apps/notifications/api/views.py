@@ -131,7 +131,8 @@ class ChannelViewSet(VersionedViewSet[Channel]):
     def test(self, request: Request, id: str) -> Response:
         """Post a message that only shows that the channel works, at once and at any hour.
 
-        It is tried once. The channel says afterwards what came of it.
+        It is tried once. `test_outcome` of the channel says what came of it; while one waits, it is
+        that one.
         """
         row = services.channel_test(channel=self.get_object(), actor=actor_of(request))
         return self._answer(row, status.HTTP_202_ACCEPTED)

@@ -3,7 +3,6 @@
 from apps.notifications.services.channels import (
     channel_create,
     channel_delete,
-    channel_test,
     channel_update,
 )
 from apps.notifications.services.chat import chats_post
@@ -12,6 +11,7 @@ from apps.notifications.services.messages import messages_tidy
 from apps.notifications.services.notices import notices_note
 from apps.notifications.services.recipients import settings_of
 from apps.notifications.services.settings import notification_settings_update
+from apps.notifications.services.trials import channel_test
 
 __all__ = [
     "channel_create",

@@ -1,4 +1,4 @@
-"""Add, change, delete and test channels of chats, each change with an audit entry."""
+"""Add, change and delete channels of chats, each change with an audit entry."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -12,11 +12,11 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.common.editing import check_name_free, lock_version
-from apps.common.errors import ApplicationError, Conflict
+from apps.common.errors import ApplicationError
 from apps.common.outgoing.credentials import check_reference
 from apps.notifications.models import Channel, Message, Notice
 from apps.notifications.services.choices import choice_change, due_times_follow
-from apps.notifications.services.recipients import ChatChannel
+from apps.notifications.services.trials import trial_follows_edit
 from apps.systems.models import System
 from weir.errors import InvalidProblem
 
@@ -68,6 +68,7 @@ def channel_update(
     is_anew = any(getattr(row, name) != value for name, value in old.items())
     if is_anew:
         row.problem, row.failures, row.failing_since, row.retry_at = "", 0, None, None
+        trial_follows_edit(row)
     _save(row, systems, "all_systems" in given)
     if is_anew:
         _forget(row)
@@ -98,21 +99,6 @@ def channel_delete(
     row = lock_version(channel, expected_version)
     _record(row, "delete", actor, before=_plain(row), reason=reason)
     row.delete()
-
-
-@transaction.atomic
-def channel_test(*, channel: Channel, actor: User) -> Channel:
-    """Write a message that only shows that the channel works; a worker posts it at once. One that
-    waits already is enough. Raises Conflict while the channel is disabled."""
-    row = Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).first()
-    if row is None:
-        raise Conflict("channel_disabled", f"{channel} was deleted meanwhile.")
-    if not row.enabled:
-        raise Conflict("channel_disabled", f"{row} is disabled; enable it first.")
-    waiting = Message.objects.filter(channel=row, is_test=True, sent_at=None, given_up_at=None)
-    if not waiting.exists():
-        ChatChannel(row).test(actor.display_name, timezone.now()).save()
-    return row
 
 
 def _forget(row: Channel) -> None:

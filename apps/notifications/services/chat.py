@@ -24,10 +24,11 @@ from apps.common.outgoing.credentials import FIELD, check_server, credential_val
 from apps.common.outgoing.masking import masked
 from apps.common.outgoing.posting import WHOLE_S, Answer, post
 from apps.notifications.domain.lines import cut, flat
-from apps.notifications.models import Channel, Message
+from apps.notifications.models import Channel, Message, TrialOutcome
 from apps.notifications.services.attempts import attempt_begin, attempt_end, pause_after
 from apps.notifications.services.messages import logged, messages_write
 from apps.notifications.services.recipients import ChatChannel
+from apps.notifications.services.trials import EDITED, trial_end
 from weir.errors import InvalidProblem
 
 LONGEST_S = 20.0
@@ -42,6 +43,9 @@ LONGEST_WISH = timedelta(hours=1)
 OF_CHANNEL = (401, 403, 404, 407, 408, 410, 429)
 """Answers of 400 to 499 that concern no message: the same may be taken later. What is gone is
 mended where the credential is, without an edit that could say so."""
+
+ACCEPTED = 202
+"""The answer of whoever has it and does the rest later, such as a workflow of Teams."""
 
 SHOWN = 200
 """Characters that are shown of what a chat answers."""
@@ -190,14 +194,17 @@ def _note(message: Message, channel: Channel, answer: Answer) -> bool:
         channel.shape,
         channel.enabled,
     )
+    wait = max(pause_after(row.failures + 1), _wish(answer))
+    problem = "" if answer.taken else _problem(answer)
+    is_final = _is_final(answer)
+    ends = attempt_end(message, problem, is_final=is_final or message.is_test, wait=wait)
+    if message.is_test and ends:
+        # One that was given up meanwhile has its outcome.
+        trial_end(row, message, *(_outcome(answer) if counts else (TrialOutcome.FAILED, EDITED)))
     if answer.taken:
-        taken = attempt_end(message, "")
         if counts:
             _works(row)
-        return taken
-    wait = max(pause_after(row.failures + 1), _wish(answer))
-    problem, is_final = _problem(answer), _is_final(answer)
-    attempt_end(message, problem, is_final=is_final or message.is_test, wait=wait)
+        return ends
     if not counts:
         return False
     now = timezone.now()
@@ -235,6 +242,14 @@ def _is_final(answer: Answer) -> bool:
     """Return whether the same message would never be taken: it is wrong itself."""
     status = answer.status
     return status is not None and 400 <= status < 500 and status not in OF_CHANNEL
+
+
+def _outcome(answer: Answer) -> tuple[TrialOutcome, str]:
+    """Return what came of a test."""
+    if not answer.taken:
+        return TrialOutcome.FAILED, _problem(answer)
+    later = answer.status == ACCEPTED
+    return (TrialOutcome.ACCEPTED if later else TrialOutcome.DELIVERED), ""
 
 
 def _problem(answer: Answer) -> str:

@@ -768,7 +768,8 @@ export interface paths {
          * Post a message that only shows that the channel works, at once and at any hour
          * @description Post a message that only shows that the channel works, at once and at any hour.
          *
-         *     It is tried once. The channel says afterwards what came of it.
+         *     It is tried once. `test_outcome` of the channel says what came of it; while one waits, it is
+         *     that one.
          *
          *     Role: admin.
          */
@@ -6718,6 +6719,20 @@ export interface components {
              * @description Until then it is left alone, but for tests.
              */
             readonly retry_at: string | null;
+            /** @description What became of its last test, whatever came of other messages. After an edit of `credential`, `shape` or `enabled`: `none`, or of one that waits. */
+            readonly test_outcome: components["schemas"]["ChannelTestOutcomeEnum"];
+            /**
+             * Format: date-time
+             * @description When its last test was asked for; null: none.
+             */
+            readonly test_asked_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the chat took or refused that test; null: it waits, or there is none.
+             */
+            readonly test_ended_at: string | null;
+            /** @description Why the test was not taken; empty: it was, or has not ended. Only administrators see more than that it was not. */
+            readonly test_problem: string;
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -6755,6 +6770,15 @@ export interface components {
          * @enum {string}
          */
         ChannelShapeEnum: "slack" | "teams";
+        /**
+         * @description - `none`: No test was asked for since it was made or edited.
+         *     - `waiting`: A test waits to be posted.
+         *     - `delivered`: The chat answered that it took the test.
+         *     - `accepted`: The chat accepted the test (202) and does the rest later, of which it says nothing: look into the channel.
+         *     - `failed`: The chat did not take the test.
+         * @enum {string}
+         */
+        ChannelTestOutcomeEnum: "none" | "waiting" | "delivered" | "accepted" | "failed";
         /**
          * @description - `pass`: Nothing stands in the way.
          *     - `fail`: The plan cannot be carried out because of it.

@@ -4,6 +4,7 @@ import { hourText, ITEM_KINDS } from "./choice-fields";
 import type { Channel } from "@/api/notifications";
 import { Badge } from "@/components/ui/state-badge";
 import { countText } from "@/lib/numbers";
+import { clockText } from "@/lib/time";
 
 export const SHAPES: Record<Channel["shape"], string> = { slack: "Slack", teams: "Teams" };
 
@@ -40,8 +41,40 @@ export function RhythmText({ row }: { row: Channel }) {
   );
 }
 
+/** A test is posted at once: what takes longer than this has another reason. */
+const TEST_MS = 60_000;
+
+/** Whether a test is on its way; one that waits for longer may never be posted. */
+export const isTesting = (row: Channel): boolean =>
+  row.test_outcome === "waiting" && !isLate(row) && row.enabled !== false;
+
+const isLate = (row: Channel): boolean =>
+  row.test_asked_at !== null && Date.now() - new Date(row.test_asked_at).getTime() > TEST_MS;
+
+/** What a chat said may end without a full stop. */
+export const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+/** What came of the last test; empty: there was none since the channel was made or edited. */
+export function testText(row: Channel): string {
+  const at = `${clockText(row.test_ended_at)} UTC`;
+  switch (row.test_outcome) {
+    case "none":
+      return "";
+    case "waiting":
+      return isLate(row)
+        ? `The test of ${clockText(row.test_asked_at)} UTC was not sent within a minute: the worker may be away.`
+        : "The test is on its way.";
+    case "delivered":
+      return `The chat took the test at ${at}.`;
+    case "accepted":
+      return `${SHAPES[row.shape]} accepted the test at ${at}, and says nothing of what becomes of it: look into the channel.`;
+    case "failed":
+      return `The chat did not take the test at ${at}: ${sentence(row.test_problem)}`;
+  }
+}
+
 /** Whether the chat takes what it is sent. */
-export function ChannelState({ row, testing }: { row: Channel; testing: boolean }) {
+export function ChannelState({ row }: { row: Channel }) {
   if (row.enabled === false) {
     return (
       <Badge tone="idle" icon="ban" title="Nothing is sent.">
@@ -49,7 +82,7 @@ export function ChannelState({ row, testing }: { row: Channel; testing: boolean 
       </Badge>
     );
   }
-  if (testing) {
+  if (isTesting(row)) {
     return (
       <Badge tone="active" icon="progress">
         Testing
@@ -77,8 +110,9 @@ export function ChannelState({ row, testing }: { row: Channel; testing: boolean 
   );
 }
 
-/** What the row has no room for. Only administrators are given the reference. */
-export function ChannelDetails({ row }: { row: Channel }) {
+/** What the row has no room for. Only administrators are given the reference. `tested`: with what
+ * came of the last test. */
+export function ChannelDetails({ row, tested }: { row: Channel; tested: boolean }) {
   const kinds = row.kinds ?? [];
   const hears = (Object.keys(CHANNEL_KINDS) as (keyof typeof CHANNEL_KINDS)[]).filter((kind) =>
     kinds.includes(kind),
@@ -92,6 +126,7 @@ export function ChannelDetails({ row }: { row: Channel }) {
         </p>
       ) : null}
       <p>Times in its messages are {row.timezone}.</p>
+      {tested && row.test_outcome !== "none" ? <p>{testText(row)}</p> : null}
     </>
   );
 }

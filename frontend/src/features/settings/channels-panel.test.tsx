@@ -33,6 +33,10 @@ const channel = (change: Partial<Channel> = {}): Channel => ({
   problem: "",
   failing_since: null,
   retry_at: null,
+  test_outcome: "none",
+  test_asked_at: null,
+  test_ended_at: null,
+  test_problem: "",
   version: 3,
   created_at: TIME,
   updated_at: TIME,
@@ -251,11 +255,20 @@ describe("a test", () => {
     return () => ok(page([(last = rows.shift() ?? last)]));
   };
 
+  const waits = (change: Partial<Channel> = {}) =>
+    channel({
+      test_outcome: "waiting",
+      test_asked_at: new Date().toISOString(),
+      waiting: 1,
+      ...change,
+    });
+  const ended = (outcome: Channel["test_outcome"], change: Partial<Channel> = {}) =>
+    channel({ test_outcome: outcome, test_asked_at: TIME, test_ended_at: LATER, ...change });
+
   it("shows in the row that the chat took it", async () => {
-    const waits = channel({ waiting: 1 });
     const { asked, user } = open([], {
-      [LIST]: inTurn(channel(), waits, channel({ last_sent_at: LATER })),
-      [TEST]: { status: 202, body: waits },
+      [LIST]: inTurn(channel(), waits(), ended("delivered")),
+      [TEST]: { status: 202, body: waits() },
     });
     await user.click((await firstRow()).getByRole("button", { name: "Send test" }));
     expect(await screen.findByText("The test is on its way.")).toBeInTheDocument();
@@ -263,60 +276,88 @@ describe("a test", () => {
     expect(row.getByText("Testing")).toBeInTheDocument();
     expect(row.getByRole("button", { name: "Send test" })).toBeDisabled();
     expect(
-      await screen.findByText("The chat took the test.", {}, { timeout: 3000 }),
+      await screen.findByText(/^The chat took the test at 14:03.* UTC\.$/, {}, { timeout: 3000 }),
     ).toBeInTheDocument();
     expect((await firstRow()).getByText("Works")).toBeInTheDocument();
     expect(sent(asked, "POST")?.headers.get("Idempotency-Key")).toBeTruthy();
   });
 
-  it.each([
-    ["for the first time", {}],
-    ["for the same reason as before", { problem: "It answers 404." }],
-  ])("shows that the chat did not take it, %s", async (_, before) => {
-    const waits = channel({ ...before, waiting: 1 });
+  it("says of a chat that only accepted it where to look", async () => {
     const { user } = open([], {
-      [LIST]: inTurn(channel(before), waits, channel({ problem: "It answers 404." })),
-      [TEST]: { status: 202, body: waits },
+      [LIST]: inTurn(channel({ shape: "teams" }), ended("accepted", { shape: "teams" })),
+      [TEST]: { status: 202, body: waits({ shape: "teams" }) },
     });
     await user.click((await firstRow()).getByRole("button", { name: "Send test" }));
+    expect(
+      await screen.findByText(/^Teams accepted the test at 14:03.*: look into the channel\.$/),
+    ).toBeInTheDocument();
+  });
+
+  it("shows once why the chat did not take it", async () => {
+    const { user } = open([], {
+      [LIST]: inTurn(
+        channel(),
+        waits(),
+        ended("failed", {
+          test_problem: "It answers 404: no_service",
+          problem: "It answers 404: no_service",
+          failing_since: LATER,
+        }),
+      ),
+      [TEST]: { status: 202, body: waits() },
+    });
+    await user.click((await firstRow()).getByRole("button", { name: "Send test" }));
+    expect(
+      await screen.findByText(
+        /^The chat did not take the test at 14:03.* UTC: It answers 404: no_service\.$/,
+        {},
+        { timeout: 3000 },
+      ),
+    ).toBeInTheDocument();
+    expect(screen.getByText(/^It has taken nothing for/)).toBeInTheDocument();
+    expect((await firstRow()).getByText("Failing")).toBeInTheDocument();
+  });
+
+  it("keeps its outcome apart from what other messages do", async () => {
+    const { user } = open([], {
+      [LIST]: inTurn(
+        channel({ problem: "It answers 503." }),
+        waits({ problem: "It answers 503.", last_sent_at: LATER }),
+        ended("failed", { test_problem: "It answers 404.", problem: "It answers 503." }),
+      ),
+      [TEST]: { status: 202, body: waits() },
+    });
+    await user.click((await firstRow()).getByRole("button", { name: "Send test" }));
+    // Another message was taken meanwhile.
     expect(await screen.findByText("The test is on its way.")).toBeInTheDocument();
     expect(
-      await screen.findByText("The chat did not take the test: It answers 404.", undefined, {
-        timeout: 3000,
-      }),
+      await screen.findByText(/^The chat did not take .* It answers 404\.$/, {}, { timeout: 3000 }),
     ).toBeInTheDocument();
-    expect((await firstRow()).getByText("Failing")).toBeInTheDocument();
+    expect(screen.getByText("It answers 503.")).toBeInTheDocument();
+  });
+
+  it("of another visit is seen while it waits, and afterwards by whoever opens the row", async () => {
+    let now = waits();
+    const { user } = open([], { [LIST]: () => ok(page([now])) });
+    expect(await screen.findByText("The test is on its way.")).toBeInTheDocument();
+    now = ended("delivered");
+    expect(await screen.findByText("Works", {}, { timeout: 3000 })).toBeInTheDocument();
+    expect(screen.queryByText(/The chat took the test/)).toBeNull();
+    await user.click((await firstRow()).getByRole("button", { name: "2 kinds" }));
+    expect(screen.getByText(/^The chat took the test at 14:03/)).toBeInTheDocument();
   });
 
   it("is not waited for longer than a minute", async () => {
     vi.useFakeTimers({ shouldAdvanceTime: true });
-    const waits = channel({ waiting: 1 });
-    const { user } = open([waits], { [TEST]: { status: 202, body: waits } });
-    await user.click((await firstRow()).getByRole("button", { name: "Send test" }));
+    const { user } = open([waits()], { [TEST]: { status: 202, body: waits() } });
     expect(await screen.findByText("The test is on its way.")).toBeInTheDocument();
-    await act(() => vi.advanceTimersByTimeAsync(61_000));
+    await act(() => vi.advanceTimersByTimeAsync(62_000));
     expect(screen.getByText(/was not sent within a minute/)).toBeInTheDocument();
-    expect((await firstRow()).getByRole("button", { name: "Send test" })).toBeEnabled();
-  });
-
-  it("leaves the row to what comes after it", async () => {
-    vi.useFakeTimers({ shouldAdvanceTime: true });
-    const waits = channel({ waiting: 1 });
-    const took = channel({ last_sent_at: LATER });
-    let now = waits;
-    const { user } = open([], {
-      [LIST]: () => ok(page([now])),
-      [TEST]: { status: 202, body: waits },
-    });
-    await user.click((await firstRow()).getByRole("button", { name: "Send test" }));
-    now = took;
-    expect(
-      await screen.findByText("The chat took the test.", undefined, { timeout: 3000 }),
-    ).toBeInTheDocument();
-    now = channel({ last_sent_at: LATER, problem: "It answers 404." });
-    await act(() => vi.advanceTimersByTimeAsync(66_000));
-    expect(screen.queryByText("The chat took the test.")).toBeNull();
-    expect(screen.getByText("It answers 404.")).toBeInTheDocument();
+    const button = (await firstRow()).getByRole("button", { name: "Send test" });
+    expect(button).toBeEnabled();
+    // It is the same test that is asked for again.
+    await user.click(button);
+    expect(screen.getByText(/was not sent within a minute/)).toBeInTheDocument();
   });
 
   it("is not offered by a channel that is disabled", async () => {

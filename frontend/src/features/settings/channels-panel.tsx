@@ -6,10 +6,13 @@ import { ChannelDialog } from "./channel-dialog";
 import {
   ChannelDetails,
   ChannelState,
+  isTesting,
   kindsText,
   RhythmText,
+  sentence,
   SHAPES,
   systemsText,
+  testText,
 } from "./channel-words";
 
 import { channelDelete, channelsQuery, channelTest, type Channel } from "@/api/notifications";
@@ -21,61 +24,29 @@ import { ConfirmDialog } from "@/components/ui/dialogs";
 import { ListPanel } from "@/components/ui/list-panel";
 import { pageAsked, useListAddress } from "@/components/ui/list-tools";
 import { tell, tellFailure } from "@/components/ui/toast";
+import { useNow } from "@/lib/clock";
 import { countText } from "@/lib/numbers";
 import { ageText, clockText, exactTime } from "@/lib/time";
 
-/** A test is posted at once: what takes longer than this has another reason. */
-const TEST_MS = 60_000;
-
-/** A test that was asked for, with the channel as it was before it was posted. */
-interface Test {
-  before: Channel;
-  /** After a minute what moves may come of something else. */
-  late: boolean;
-}
-
-/** Whatever moves after a test was asked for is what came of it. */
-function outcomeOf({ before }: Test, row: Channel): "waits" | "sent" | "failed" {
-  if (row.last_sent_at !== before.last_sent_at) return "sent";
-  const tried =
-    row.problem !== before.problem ||
-    row.retry_at !== before.retry_at ||
-    row.failing_since !== before.failing_since ||
-    row.waiting < before.waiting;
-  return tried && row.problem !== "" ? "failed" : "waits";
-}
-
 export function ChannelsPanel() {
   const address = useListAddress([], "name");
-  const [tests, setTests] = useState<Readonly<Record<string, Test>>>({});
+  /** Channels whose tests were asked for here: what comes of them is waited for. */
+  const [asked, setAsked] = useState<ReadonlySet<string>>(new Set());
   const [opened, setOpened] = useState<string | null>(null);
   const [editing, setEditing] = useState<Channel | "new" | null>(null);
   const [deleting, setDeleting] = useState<Channel | null>(null);
   const [sending, setSending] = useState<string | null>(null);
-  const testOf = (row: Channel) => {
-    const test = tests[row.id];
-    // Of a channel that was edited since, a test says nothing.
-    if (test?.before.version !== row.version || row.enabled === false) return undefined;
-    return test.late && outcomeOf(test, row) !== "waits" ? undefined : test;
-  };
-  const isTesting = (row: Channel) => {
-    const test = testOf(row);
-    return test !== undefined && !test.late && outcomeOf(test, row) === "waits";
-  };
   const rows = useQuery(channelsQuery(pageAsked(address), isTesting));
+  // A test that waits for long says so, whatever the server answers.
+  useNow(rows.data?.results.some(isTesting) ?? false);
   const may = useMay("manage_channels");
   const queries = useQueryClient();
   const refresh = () => queries.invalidateQueries({ queryKey: keys.channels.all });
   const sendTest = async (row: Channel) => {
     setSending(row.id);
     try {
-      const before = await channelTest(row.id);
-      setTests((old) => ({ ...old, [row.id]: { before, late: false } }));
-      setTimeout(() => {
-        setTests((old) =>
-          old[row.id]?.before === before ? { ...old, [row.id]: { before, late: true } } : old,
-        );
-      }, TEST_MS);
+      await channelTest(row.id);
+      setAsked((old) => new Set(old).add(row.id));
     } catch (error) {
       tellFailure(`No test of ${row.name}`, error);
     } finally {
@@ -129,7 +100,7 @@ export function ChannelsPanel() {
     {
       key: "state",
       title: "State",
-      cell: (row) => <ChannelState row={row} testing={isTesting(row)} />,
+      cell: (row) => <ChannelState row={row} />,
     },
     {
       key: "commands",
@@ -188,15 +159,19 @@ export function ChannelsPanel() {
         }
         onOpen={(row) => setOpened(opened === row.id ? null : row.id)}
         under={(row) => {
-          const details = row.id === opened ? <ChannelDetails row={row} /> : null;
-          const test = testOf(row);
-          const answer = test ? <Answer test={test} row={row} /> : null;
-          const problem = answer === null ? problemText(row) : "";
-          if (details === null && answer === null && problem === "") return null;
+          const isNews = row.test_outcome === "waiting" || asked.has(row.id);
+          const details = row.id === opened ? <ChannelDetails row={row} tested={!isNews} /> : null;
+          const test = isNews ? testText(row) : "";
+          const problem = problemText(row, isNews);
+          if (details === null && test === "" && problem === "") return null;
           return (
             <>
+              {test === "" ? null : (
+                <p className="muted" role="status">
+                  {test}
+                </p>
+              )}
               {problem === "" ? null : <p className="muted">{problem}</p>}
-              {answer}
               {details}
             </>
           );
@@ -214,11 +189,11 @@ export function ChannelsPanel() {
 }
 
 /** Why it takes nothing, since when and until when it is left alone; empty: it takes it. */
-function problemText(row: Channel): string {
+function problemText(row: Channel, besideTest: boolean): string {
   if (row.enabled === false || row.problem === "") return "";
+  const isSaid = besideTest && row.test_outcome === "failed" && row.test_problem === row.problem;
   return [
-    // It may end with what the chat said, in its own words.
-    /[.!?]$/.test(row.problem) ? row.problem : `${row.problem}.`,
+    isSaid ? "" : sentence(row.problem),
     row.failing_since ? `It has taken nothing for ${ageText(row.failing_since)}.` : "",
     row.retry_at && new Date(row.retry_at) > new Date()
       ? `It is left alone until ${clockText(row.retry_at)} UTC, but for tests.`
@@ -226,24 +201,6 @@ function problemText(row: Channel): string {
   ]
     .filter(Boolean)
     .join(" ");
-}
-
-/** What came of a test; read out when it comes. */
-function Answer({ test, row }: { test: Test; row: Channel }) {
-  const outcome = outcomeOf(test, row);
-  return (
-    <p className="muted" role="status">
-      {outcome === "sent" && row.shape === "slack" ? "The chat took the test." : null}
-      {outcome === "sent" && row.shape === "teams"
-        ? "Teams accepted the test; look whether the card appears in the channel."
-        : null}
-      {outcome === "failed" ? `The chat did not take the test: ${problemText(row)}` : null}
-      {outcome === "waits" && !test.late ? "The test is on its way." : null}
-      {outcome === "waits" && test.late
-        ? `The test was not sent within a minute: the worker may be away. ${problemText(row)}`
-        : null}
-    </p>
-  );
 }
 
 function DeleteDialog({
