@@ -200,10 +200,20 @@ class Message(BaseModel):
     problem = models.TextField(blank=True, help_text="Why the last attempt failed.")
     sent_at = models.DateTimeField(null=True)
     given_up_at = models.DateTimeField(null=True)
+    is_missed = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Its channel never got it, and has taken no message since that says so.",
+    )
 
     class Meta:
         ordering = ["id"]
         indexes = [
+            models.Index(
+                fields=["channel", "given_up_at"],
+                condition=Q(is_missed=True),
+                name="message_missed",
+            ),
             models.Index(
                 fields=["attempts", "next_at"],
                 condition=Q(sent_at=None, given_up_at=None),
@@ -216,6 +226,11 @@ class Message(BaseModel):
             models.CheckConstraint(condition=FOR_ONE, name="message_for_one"),
             models.CheckConstraint(
                 condition=Q(sent_at=None) | Q(given_up_at=None), name="message_ends_one_way"
+            ),
+            models.CheckConstraint(
+                condition=Q(is_missed=False)
+                | Q(channel__isnull=False, given_up_at__isnull=False, is_test=False),
+                name="what_a_channel_missed_was_given_up",
             ),
         ]
 

@@ -11,12 +11,16 @@ M = TypeVar("M", bound=Model)
 
 
 def channel_rows() -> QuerySet[Channel]:
-    """Return the channels with their systems, and how much waits to be sent to each: messages, and
-    notices that are in none yet."""
+    """Return the channels with their systems, how much waits to be sent to each (messages, and
+    notices that are in none yet), and how many messages each has missed since when."""
     notices = Notice.objects.filter(message=None, over_at=None)
     messages = Message.objects.filter(sent_at=None, given_up_at=None)
+    missed = Message.objects.filter(is_missed=True)
+    first = missed.filter(channel=OuterRef("pk")).order_by("given_up_at")
     return Channel.objects.prefetch_related("systems").annotate(
-        waiting=_count(notices) + _count(messages)
+        waiting=_count(notices) + _count(messages),
+        missed=_count(missed),
+        missed_since=Subquery(first.values("given_up_at")[:1]),
     )
 
 

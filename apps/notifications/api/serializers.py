@@ -144,6 +144,15 @@ class ChannelSerializer(ChoiceRules, Form[Channel]):
         read_only=True,
         help_text="Messages that wait to be sent, and items that are in none yet.",
     )
+    missed = serializers.IntegerField(
+        read_only=True,
+        help_text="Messages that were given up, since one was taken that says how many. What was "
+        "given up within a day comes anew after an edit of `credential`, `shape` or `enabled`, and "
+        "is counted no more.",
+    )
+    missed_since = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="When the first of them was; null: none was."
+    )
     last_sent_at = serializers.DateTimeField(
         read_only=True, allow_null=True, help_text="When it took a message last; null: never."
     )

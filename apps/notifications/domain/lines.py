@@ -26,6 +26,15 @@ class Line:
     """Whether it is known already, and has got worse."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """Messages that a channel never got, as the first one that it gets afterwards names them."""
+
+    count: int
+    since: datetime
+    """When the first of them was given up."""
+
+
 def subject_of(lines: Sequence[Line]) -> str:
     """Return the subject: the first thing, and how many more there are. One line, whatever names
     hold."""
@@ -47,10 +56,28 @@ def headed(lines: Sequence[Line], waiting: str) -> Iterator[tuple[str, list[Line
 
 def circumstances(line: Line, zone: ZoneInfo) -> str:
     """Return of which system it is, since when in that time zone, and whether it got worse."""
-    since = line.since.astimezone(zone)
     system = f"{flat(line.system)}, " if line.system else ""
     worse = ", and it got worse" if line.worse else ""
-    return f"{system}since {since:%A %d %B, %H:%M} {since.tzname()}{worse}"
+    return f"{system}since {_moment(line.since, zone)}{worse}"
+
+
+def missed_text(missed: Missed, zone: ZoneInfo) -> str:
+    """Return how many messages were given up, and where what they said still stands."""
+    moment = _moment(missed.since, zone)
+    if missed.count == 1:
+        return (
+            f"1 message to this channel was given up, on {moment}. "
+            "What still stands of it is in the inbox."
+        )
+    return (
+        f"{missed.count} messages to this channel were given up since {moment}. "
+        "What still stands of them is in the inbox."
+    )
+
+
+def _moment(moment: datetime, zone: ZoneInfo) -> str:
+    local = moment.astimezone(zone)
+    return f"{local:%A %d %B, %H:%M} {local.tzname()}"
 
 
 def flat(text: str) -> str:

@@ -15,10 +15,12 @@ from apps.notifications.domain.lines import (
     INBOX_PAGE,
     LONGEST_DETAIL,
     Line,
+    Missed,
     circumstances,
     cut,
     flat,
     headed,
+    missed_text,
     subject_of,
 )
 
@@ -35,17 +37,23 @@ _NO_MENTION = "@\u2060"
 """With a word joiner, which nobody sees."""
 
 
-def slack_message(lines: Sequence[Line], *, web_url: str, timezone: str) -> dict[str, Any]:
-    """Return the message: what waits first, each with its link, then what is to be known."""
+def slack_message(
+    lines: Sequence[Line], *, web_url: str, timezone: str, missed: Missed | None = None
+) -> dict[str, Any]:
+    """Return the message: how many before it were given up, what waits, each with its link, then
+    what is to be known."""
     zone = ZoneInfo(timezone)
+    inbox = _link(f"{web_url}{INBOX_PAGE}", "Inbox")
     blocks: list[dict[str, Any]] = []
+    if missed is not None:
+        elements = [_plain(missed_text(missed, zone)), inbox]
+        blocks.append({"type": "context", "elements": elements})
     for heading, chosen in headed(lines[:MOST_LINES], WAITING):
         blocks.append({"type": "header", "text": _plain(heading)})
         for line in chosen:
             blocks += _blocks(line, web_url, zone)
     more = len(lines) - MOST_LINES
     rest = [_plain(f"and {more} more")] if more > 0 else []
-    inbox = _link(f"{web_url}{INBOX_PAGE}", "Inbox")
     blocks.append({"type": "context", "elements": [*rest, inbox]})
     return {
         "text": _escaped(subject_of(lines)),

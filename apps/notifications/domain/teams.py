@@ -14,10 +14,12 @@ from apps.notifications.domain.lines import (
     INBOX_PAGE,
     LONGEST_DETAIL,
     Line,
+    Missed,
     circumstances,
     cut,
     flat,
     headed,
+    missed_text,
     subject_of,
 )
 
@@ -30,18 +32,24 @@ LARGEST_BYTES = 24 * 1024
 WAITING = "Waits for somebody"
 
 
-def teams_message(lines: Sequence[Line], *, web_url: str, timezone: str) -> dict[str, Any]:
-    """Return the message: what waits first, each with its link, then what is to be known."""
+def teams_message(
+    lines: Sequence[Line], *, web_url: str, timezone: str, missed: Missed | None = None
+) -> dict[str, Any]:
+    """Return the message: how many before it were given up, what waits, each with its link, then
+    what is to be known."""
     zone = ZoneInfo(timezone)
+    head = [] if missed is None else [_text(missed_text(missed, zone), isSubtle=True)]
     for count in range(min(len(lines), MOST_LINES), 0, -1):
-        message = _message(lines, count, web_url, zone)
+        message = _message(lines, count, head, web_url, zone)
         if len(json.dumps(message, ensure_ascii=False).encode()) <= LARGEST_BYTES:
             return message
     raise AssertionError("one item always fits")
 
 
-def _message(lines: Sequence[Line], count: int, web_url: str, zone: ZoneInfo) -> dict[str, Any]:
-    body: list[dict[str, Any]] = []
+def _message(
+    lines: Sequence[Line], count: int, head: list[dict[str, Any]], web_url: str, zone: ZoneInfo
+) -> dict[str, Any]:
+    body = [*head]
     for heading, chosen in headed(lines[:count], WAITING):
         body.append(_text(heading, size="Large", weight="Bolder"))
         body += [_container(line, web_url, zone) for line in chosen]

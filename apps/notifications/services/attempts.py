@@ -57,7 +57,7 @@ def attempt_end(
     if not problem:
         outcome |= {"sent_at": now, "failing_since": None}
     elif is_final:
-        outcome |= {"given_up_at": now}
+        outcome |= {"given_up_at": now, "is_missed": _is_missed(message)}
     else:
         outcome |= {"next_at": now + (wait or pause_after(message.attempts))}
     unsent = Message.objects.filter(pk=message.pk, sent_at=None, given_up_at=None)
@@ -72,10 +72,16 @@ def _may_be_sent(message: Message, recipient: Recipient, now: datetime) -> bool:
     if _take_back(message, recipient, now):
         return False
     if message.failing_since is not None and now - message.failing_since > GIVEN_UP_AFTER:
-        message.given_up_at = now
-        message.save(update_fields=["given_up_at"])
+        message.given_up_at, message.is_missed = now, _is_missed(message)
+        message.save(update_fields=["given_up_at", "is_missed"])
         return False
     return True
+
+
+def _is_missed(message: Message) -> bool:
+    """Return whether a message that is given up untaken is one that a channel has to hear of: it
+    sees no inbox, and who reads it waits for nothing."""
+    return message.channel_id is not None and not message.is_test
 
 
 def _take_back(message: Message, recipient: Recipient, now: datetime) -> bool:

@@ -108,6 +108,8 @@ def _forget(row: Channel) -> None:
     unsent = Message.objects.filter(channel=row, sent_at=None, given_up_at=None)
     # Somebody waits for a test; while the channel is disabled nothing is sent.
     (unsent.filter(is_test=False) if row.enabled else unsent).update(given_up_at=now)
+    not_long_ago = Message.objects.filter(channel=row, given_up_at__gt=now - REMEMBERED)
+    not_long_ago.filter(is_missed=True).update(is_missed=False)
     not_taken = Q(message=None) | Q(message__given_up_at__gt=now - REMEMBERED)
     Notice.objects.filter(not_taken, channel=row, over_at=None).update(over_at=now)
 

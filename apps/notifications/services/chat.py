@@ -194,6 +194,7 @@ def _note(message: Message, channel: Channel, answer: Answer) -> bool:
         channel.shape,
         channel.enabled,
     )
+    now = timezone.now()
     wait = max(pause_after(row.failures + 1), _wish(answer))
     problem = "" if answer.taken else _problem(answer)
     is_final = _is_final(answer)
@@ -204,10 +205,10 @@ def _note(message: Message, channel: Channel, answer: Answer) -> bool:
     if answer.taken:
         if counts:
             _works(row)
+            _missed_is_known(row, message)
         return ends
     if not counts:
         return False
-    now = timezone.now()
     row.problem, row.failing_since = problem, row.failing_since or now
     if is_final:
         row.failures, row.retry_at = 0, None
@@ -231,6 +232,12 @@ def _works(row: Channel) -> None:
     )
     waiting = Message.objects.filter(channel=row, sent_at=None, given_up_at=None)
     waiting.filter(attempts__gt=0).update(next_at=row.last_sent_at)
+
+
+def _missed_is_known(row: Channel, message: Message) -> None:
+    """Forget what was given up before this message, which was taken, was written: it said so."""
+    missed = Message.objects.filter(channel=row, is_missed=True)
+    missed.filter(given_up_at__lte=message.created_at).update(is_missed=False)
 
 
 def _wish(answer: Answer) -> timedelta:

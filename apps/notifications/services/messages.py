@@ -98,7 +98,8 @@ def _line(notice: Notice) -> Line:
 
 def messages_tidy() -> int:
     """Delete what was sent, given up or over long ago. Returns how many rows. What was told of an
-    item that still stands is kept: it would be told again."""
+    item that still stands is kept: it would be told again; so is what a channel is still to be
+    told that it missed."""
     before = timezone.now() - KEPT
     standing = Notice.objects.filter(message=OuterRef("pk"), item__ended_at=None)
     ended = Message.objects.exclude(Exists(standing))
@@ -106,7 +107,7 @@ def messages_tidy() -> int:
         rows.delete()[0]
         for rows in (
             ended.filter(sent_at__lt=before),
-            ended.filter(given_up_at__lt=before),
+            ended.filter(given_up_at__lt=before, is_missed=False),
             Notice.objects.filter(over_at__lt=before),
             Notice.objects.filter(message=None, due_at__lt=before),
         )

@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Count, Min
 
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
 from apps.inbox.domain.items import AUDIENCE, ItemKind
 from apps.inbox.models import Item
 from apps.inbox.selectors import inbox_of
-from apps.notifications.domain.lines import Line, subject_of
+from apps.notifications.domain.lines import Line, Missed, subject_of
 from apps.notifications.domain.mail import body_of
 from apps.notifications.domain.slack import slack_message
 from apps.notifications.domain.teams import teams_message
@@ -157,13 +158,22 @@ class ChatChannel(Recipient):
 
     def written(self, lines: Sequence[Line]) -> Message:
         body = WRITERS[self.row.shape](
-            lines, web_url=settings.WEIR_PUBLIC_URL, timezone=self.row.timezone
+            lines,
+            web_url=settings.WEIR_PUBLIC_URL,
+            timezone=self.row.timezone,
+            missed=self._missed(),
         )
         return Message(
             channel=self.row,
             subject=subject_of(lines),
             body=json.dumps(body, ensure_ascii=False, separators=(",", ":")),
         )
+
+    def _missed(self) -> Missed | None:
+        """Return how much was given up since a message said so; None: nothing was."""
+        rows = Message.objects.filter(channel=self.row, is_missed=True)
+        missed = rows.aggregate(count=Count("pk"), since=Min("given_up_at"))
+        return Missed(**missed) if missed["count"] else None
 
     def test(self, sender: str, now: datetime) -> Message:
         """Return a message that only shows that the channel works, unsaved."""

@@ -6702,6 +6702,13 @@ export interface components {
             enabled?: boolean;
             /** @description Messages that wait to be sent, and items that are in none yet. */
             readonly waiting: number;
+            /** @description Messages that were given up, since one was taken that says how many. What was given up within a day comes anew after an edit of `credential`, `shape` or `enabled`, and is counted no more. */
+            readonly missed: number;
+            /**
+             * Format: date-time
+             * @description When the first of them was; null: none was.
+             */
+            readonly missed_since: string | null;
             /**
              * Format: date-time
              * @description When it took a message last; null: never.

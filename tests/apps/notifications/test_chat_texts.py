@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.notifications.domain.lines import Line
+from apps.notifications.domain.lines import Line, Missed
 from apps.notifications.domain.slack import slack_message
 from apps.notifications.domain.teams import teams_message
 
@@ -123,6 +123,35 @@ def test_others_words_do_nothing_in_slack() -> None:
     assert message["mrkdwn"] is False
     assert "&lt;!channel&gt;" in message["text"]
     assert "&amp; co" in texts(message, "plain_text")[1]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (
+            1,
+            "1 message to this channel was given up, on Wednesday 18 March, 19:32 IST. "
+            "What still stands of it is in the inbox.",
+        ),
+        (
+            3,
+            "3 messages to this channel were given up since Wednesday 18 March, 19:32 IST. "
+            "What still stands of them is in the inbox.",
+        ),
+    ],
+)
+def test_what_was_missed_is_said_first(count: int, text: str) -> None:
+    values: Any = {
+        "web_url": WEB,
+        "timezone": "Asia/Kolkata",
+        "missed": Missed(count=count, since=SINCE),
+    }
+    many = [line() for _ in range(30)]
+    chat = slack_message(many, **values)
+    assert texts(chat, "plain_text")[0] == text
+    assert [one["text"] for one in chat["blocks"][0]["elements"]][1] == f"<{WEB}/inbox|Inbox>"
+    assert len(chat["blocks"]) <= 50
+    assert texts(teams_message(many, **values), "TextRun")[0] == text
 
 
 def test_addresses_of_people_stay_what_they_are() -> None:

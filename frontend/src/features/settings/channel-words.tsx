@@ -73,6 +73,14 @@ export function testText(row: Channel): string {
   }
 }
 
+/** How many messages it never got; empty: none. */
+export function missedText(row: Channel): string {
+  if (row.missed === 0) return "";
+  const at = `${clockText(row.missed_since)} UTC`;
+  const how = row.missed === 1 ? `was given up at ${at}` : `were given up since ${at}`;
+  return `${countText(row.missed, "message")} ${how}; the next one that it takes says so.`;
+}
+
 /** Whether the chat takes what it is sent. */
 export function ChannelState({ row }: { row: Channel }) {
   if (row.enabled === false) {

@@ -29,6 +29,8 @@ const channel = (change: Partial<Channel> = {}): Channel => ({
   quiet_until: null,
   enabled: true,
   waiting: 0,
+  missed: 0,
+  missed_since: null,
   last_sent_at: TIME,
   problem: "",
   failing_since: null,
@@ -127,6 +129,15 @@ describe("the list of channels", () => {
         /^It answers 404: no_service\. .* for \d+ d\. .* until 14:02, 18 Mar 2999 UTC/,
       ),
     ).toBeInTheDocument();
+  });
+
+  it.each([
+    [1, /^1 message was given up at 14:02.* UTC; the next one that it takes says so\./],
+    [3, /^3 messages were given up since 14:02.* UTC; the next one that it takes says so\./],
+  ])("says how many messages it never got: %d", async (missed, text) => {
+    open([channel({ missed, missed_since: TIME })]);
+    expect(await screen.findByText(text)).toBeInTheDocument();
+    expect(screen.getByRole("link", { name: /in the inbox/ })).toHaveAttribute("href", "/inbox");
   });
 
   it("shows no problem of a channel that is disabled", async () => {

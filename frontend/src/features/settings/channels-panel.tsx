@@ -1,6 +1,7 @@
 /** Channels of chats: of what each hears and when, whether it takes it, and how to test it. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { Link } from "react-router";
 
 import { ChannelDialog } from "./channel-dialog";
 import {
@@ -8,6 +9,7 @@ import {
   ChannelState,
   isTesting,
   kindsText,
+  missedText,
   RhythmText,
   sentence,
   SHAPES,
@@ -25,6 +27,7 @@ import { ListPanel } from "@/components/ui/list-panel";
 import { pageAsked, useListAddress } from "@/components/ui/list-tools";
 import { tell, tellFailure } from "@/components/ui/toast";
 import { useNow } from "@/lib/clock";
+import { to } from "@/lib/kinds";
 import { countText } from "@/lib/numbers";
 import { ageText, clockText, exactTime } from "@/lib/time";
 
@@ -163,7 +166,8 @@ export function ChannelsPanel() {
           const details = row.id === opened ? <ChannelDetails row={row} tested={!isNews} /> : null;
           const test = isNews ? testText(row) : "";
           const problem = problemText(row, isNews);
-          if (details === null && test === "" && problem === "") return null;
+          const missed = missedText(row);
+          if (details === null && test === "" && problem === "" && missed === "") return null;
           return (
             <>
               {test === "" ? null : (
@@ -172,6 +176,14 @@ export function ChannelsPanel() {
                 </p>
               )}
               {problem === "" ? null : <p className="muted">{problem}</p>}
+              {missed === "" ? null : (
+                <p className="muted">
+                  {missed}{" "}
+                  <Link className="link" to={to.inbox}>
+                    What still stands is in the inbox.
+                  </Link>
+                </p>
+              )}
               {details}
             </>
           );
