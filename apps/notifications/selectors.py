@@ -1,11 +1,28 @@
-"""Read channels for lists."""
+"""Read channels for lists, and those that fail for the inbox."""
 
+from collections.abc import Iterator
+from datetime import datetime
 from typing import TypeVar
 
-from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
+from django.db.models import (
+    Count,
+    Exists,
+    IntegerField,
+    Model,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+)
 from django.db.models.functions import Coalesce
 
+from apps.inbox.domain.items import Cause, ItemKind, Source
+from apps.notifications.domain.lines import CHANNELS_PAGE
 from apps.notifications.models import Channel, Message, Notice
+
+FAILING = 3
+"""Failures in a row after which an administrator is called: what is over after minutes needs
+nobody."""
 
 M = TypeVar("M", bound=Model)
 
@@ -22,6 +39,27 @@ def channel_rows() -> QuerySet[Channel]:
         missed=_count(missed),
         missed_since=Subquery(first.values("given_up_at")[:1]),
     )
+
+
+def failing_channels(now: datetime) -> Iterator[Cause]:
+    """Yield channels that take no messages, tried again and again, or gave one up. Why says their
+    page: channels hear of items, and who reads those sees no credential's name."""
+    given_up = Message.objects.filter(
+        channel=OuterRef("pk"), is_missed=True, given_up_at__gte=OuterRef("failing_since")
+    )
+    lasts = Q(failures__gte=FAILING) | Exists(given_up)
+    for row in Channel.objects.filter(lasts, enabled=True).exclude(problem=""):
+        yield Cause(
+            kind=ItemKind.CHANNEL_FAILING,
+            about=str(row.public_id),
+            title=f"The chat channel {row.name} takes no messages",
+            detail="Whoever reads it hears of nothing new. Its page says why, and sends a test.",
+            page=CHANNELS_PAGE,
+            since=row.failing_since or now,
+        )
+
+
+FAILING_CHANNELS = Source("chan", failing_channels, frozenset({ItemKind.CHANNEL_FAILING}))
 
 
 def _count(rows: QuerySet[M]) -> Coalesce:

@@ -1,6 +1,6 @@
 """Name what an inbox holds, and who is called to it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -26,6 +26,7 @@ class ItemKind(StrEnum):
     CONNECTION_FAILING = "connection_failing"
     CHANGES_REFUSED = "changes_refused"
     WEBHOOK_FAILING = "webhook_failing"
+    CHANNEL_FAILING = "channel_failing"
 
 
 _OPERATORS = frozenset({Permission.EXECUTE_PLAN})
@@ -46,6 +47,7 @@ AUDIENCE: Mapping[ItemKind, frozenset[Permission]] = {
     ItemKind.CONNECTION_FAILING: _ADMINS,
     ItemKind.CHANGES_REFUSED: _ADMINS,
     ItemKind.WEBHOOK_FAILING: _ADMINS,
+    ItemKind.CHANNEL_FAILING: _ADMINS,
 }
 """Whoever has one of these permissions is called; without any, only the person it names is."""
 
@@ -57,6 +59,7 @@ COMES_BACK: Mapping[ItemKind, timedelta] = {
     # refusal.
     ItemKind.CHANGES_REFUSED: timedelta(hours=24),
     ItemKind.WEBHOOK_FAILING: timedelta(hours=2),
+    ItemKind.CHANNEL_FAILING: timedelta(hours=2),
 }
 """How soon a cause that comes back is the same item again: these come and go by chance."""
 
@@ -90,6 +93,17 @@ class Cause:
     """What it consists of, sorted: silent agents, flows and where they lost messages."""
     latest: datetime | None = None
     """When the newest of it happened, where it happens again and again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What works out all causes of some kinds."""
+
+    name: str
+    """At most four letters, for its lock."""
+    causes: Callable[[datetime], Iterable[Cause] | None]
+    """None: it cannot be told now, and all stays as it is."""
+    kinds: frozenset[ItemKind]
 
 
 def named(names: Iterable[str]) -> str:

@@ -5,18 +5,19 @@ stays, and messages about it can be sent when it begins.
 """
 
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
 
+from django.apps import apps
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Max, Q
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from apps.common.events import publish
 from apps.common.locks import lock_until_commit
-from apps.inbox.domain.items import COMES_BACK, GREW_AFTER, Cause, ItemKind
+from apps.inbox.domain.items import COMES_BACK, GREW_AFTER, Cause, ItemKind, Source
 from apps.inbox.models import KEPT, Item
 from apps.inbox.selectors.plans import of_executions, of_plans
 from apps.inbox.selectors.surroundings import (
@@ -30,17 +31,6 @@ from apps.inbox.selectors.surroundings import (
 )
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What works out all causes of some kinds."""
-
-    name: str
-    """At most four letters, for its lock."""
-    causes: Callable[[datetime], Iterable[Cause] | None]
-    """None: it cannot be told now, and all stays as it is."""
-    kinds: frozenset[ItemKind]
 
 
 hearing = Hearing()
@@ -90,7 +80,20 @@ def items_keep() -> int:
     Returns how many began, changed or ended. Raises OperationalError or InterfaceError after all of
     them, where one met it.
     """
-    return _keep(SOURCES)
+    return _keep(sources())
+
+
+def sources() -> Iterator[Source]:
+    """Yield what works out causes, but for backlogs: of apps below this one, then of those above,
+    which name it.
+
+    An `AppConfig` does so as `calls_people = "apps.notifications.selectors.FAILING_CHANNELS"`.
+    """
+    yield from SOURCES
+    for config in apps.get_app_configs():
+        path = getattr(config, "calls_people", "")
+        if path:
+            yield import_string(path)
 
 
 def backlog_items_keep() -> int:

@@ -9,6 +9,7 @@ LONGEST_SUBJECT = 150
 LONGEST_DETAIL = 500
 TO_KNOW = "To know"
 INBOX_PAGE = "/inbox"
+CHANNELS_PAGE = "/settings/channels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

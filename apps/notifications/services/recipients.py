@@ -16,14 +16,13 @@ from apps.accounts.models import User
 from apps.inbox.domain.items import AUDIENCE, ItemKind
 from apps.inbox.models import Item
 from apps.inbox.selectors import inbox_of
-from apps.notifications.domain.lines import Line, Missed, subject_of
+from apps.notifications.domain.lines import CHANNELS_PAGE, Line, Missed, subject_of
 from apps.notifications.domain.mail import body_of
 from apps.notifications.domain.slack import slack_message
 from apps.notifications.domain.teams import teams_message
 from apps.notifications.domain.timing import Rhythm
 from apps.notifications.models import Channel, Message, NotificationSettings, Shape
 
-CHANNELS_PAGE = "/settings/channels"
 WRITERS: Mapping[str, Callable[..., dict[str, Any]]] = {
     Shape.SLACK: slack_message,
     Shape.TEAMS: teams_message,
@@ -147,9 +146,10 @@ class ChatChannel(Recipient):
         return frozenset(system.pk for system in self.row.systems.all())
 
     def hears_of(self, item: Item) -> bool:
-        return item.kind in self.row.kinds and (
-            self.row.all_systems or item.system_id in self.systems
-        )
+        # Once it takes a message that it takes none, it is no longer true.
+        own = item.kind == ItemKind.CHANNEL_FAILING and item.about == str(self.row.public_id)
+        in_scope = self.row.all_systems or item.system_id in self.systems
+        return item.kind in self.row.kinds and in_scope and not own
 
     def wanted(self, now: datetime) -> set[int]:
         if not self.row.enabled:

@@ -8995,9 +8995,10 @@ export interface components {
          *     - `connection_failing`: A connection does not answer.
          *     - `changes_refused`: A connection refuses what is sent about changes, or their reading.
          *     - `webhook_failing`: A receiver of events takes none.
+         *     - `channel_failing`: A channel of a chat takes no messages.
          * @enum {string}
          */
-        InboxItemKindEnum: "plan_to_review" | "plan_to_execute" | "plan_rejected" | "plan_stale" | "execution_stuck" | "execution_paused" | "execution_held" | "execution_failed" | "database_restored" | "agent_silent" | "messages_lost" | "backlog" | "connection_failing" | "changes_refused" | "webhook_failing";
+        InboxItemKindEnum: "plan_to_review" | "plan_to_execute" | "plan_rejected" | "plan_stale" | "execution_stuck" | "execution_paused" | "execution_held" | "execution_failed" | "database_restored" | "agent_silent" | "messages_lost" | "backlog" | "connection_failing" | "changes_refused" | "webhook_failing" | "channel_failing";
         /** @description Every shortage, the worst first, and what would help. */
         Infeasibility: {
             shortages: components["schemas"]["Shortage"][];
@@ -9122,7 +9123,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             kind: components["schemas"]["InboxItemKindEnum"];
-            /** @description The id of what it is about: a plan, an execution, a system, a topic, a connection or a webhook, by its kind. */
+            /** @description The id of what it is about: a plan, an execution, a system, a topic, a connection, a webhook or a channel, by its kind. */
             about: string;
             /** @description true: something goes on only once somebody decides. false: it is to be known. */
             waits: boolean;

@@ -590,11 +590,12 @@ def test_administrators_hear_of_receivers_that_take_nothing(
 
 
 def test_every_kind_calls_somebody_and_is_worked_out_by_one_source() -> None:
-    kinds_of = [*(source.kinds for source in keep.SOURCES), keep.BACKLOGS]
+    sources = list(keep.sources())
+    kinds_of = [*(source.kinds for source in sources), keep.BACKLOGS]
     assert set().union(*kinds_of) == set(ItemKind) == set(AUDIENCE)
     assert sum(map(len, kinds_of)) == len(ItemKind)
-    assert len({source.name for source in keep.SOURCES}) == len(keep.SOURCES)
-    assert all(len(source.name) == 4 for source in keep.SOURCES)
+    assert len({source.name for source in sources}) == len(sources)
+    assert all(len(source.name) == 4 for source in sources)
 
 
 def test_what_waits_longest_is_first_and_then_the_newest_to_know(

@@ -27,6 +27,7 @@ const ICONS: Record<InboxItem["kind"], IconName> = {
   connection_failing: "offline",
   changes_refused: "alert",
   webhook_failing: "send",
+  channel_failing: "send",
 };
 
 const columns: Column<InboxItem>[] = [

@@ -14,6 +14,7 @@ export const CHANNEL_KINDS: typeof ITEM_KINDS = {
   plan_to_review: "A plan waits for review",
   plan_rejected: "A plan was rejected",
   plan_stale: "A plan went stale",
+  channel_failing: "Another chat channel takes no messages",
 };
 
 export function kindsText(row: Channel): string {

@@ -20,6 +20,7 @@ export const ITEM_KINDS: Record<InboxItem["kind"], string> = {
   connection_failing: "A connection does not answer",
   changes_refused: "A connection refuses changes",
   webhook_failing: "A webhook's receiver takes nothing",
+  channel_failing: "A chat channel takes no messages",
 };
 
 const AT_ONCE = "at once";
