@@ -212,10 +212,18 @@ def test_every_message_is_one_that_slack_takes(lines: list[Line]) -> None:
         assert "&" not in text.replace("&amp;", "").replace("&lt;", "").replace("&gt;", "")
 
 
+def test_a_card_that_would_be_too_large_names_fewer_and_counts_the_others() -> None:
+    message = teams(*(line(title=f"item {number}", detail="x" * 500) for number in range(20)))
+    named = len(list(parts(message, "ActionSet")))
+    assert 5 < named < 20
+    assert texts(message, "TextRun")[-1] == f"and {20 - named} more"
+
+
 @given(LINES)
 def test_every_message_is_one_that_teams_takes(lines: list[Line]) -> None:
     message = teams(*lines)
-    assert len(json.dumps(message, ensure_ascii=False).encode()) < 28_000
+    sent = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    assert max(len(sent.encode()), len(sent.encode("utf-16-le"))) < 28_000
     named = len(list(parts(message, "ActionSet")))
     more = f"and {len(lines) - named} more"
     assert (more in texts(message, "TextRun")) == (named < len(lines))

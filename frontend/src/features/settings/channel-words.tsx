@@ -135,6 +135,12 @@ export function ChannelDetails({ row, tested }: { row: Channel; tested: boolean 
         </p>
       ) : null}
       <p>Times in its messages are {row.timezone}.</p>
+      {row.shape === "teams" && row.allowed_commands.includes("test") ? (
+        <p>
+          A workflow of Teams accepts a test before it posts the card, and says nothing of what
+          fails then: look into the channel after each test.
+        </p>
+      ) : null}
       {tested && row.test_outcome !== "none" ? <p>{testText(row)}</p> : null}
     </>
   );

@@ -304,6 +304,12 @@ describe("a test", () => {
     ).toBeInTheDocument();
   });
 
+  it("is said to prove little of a workflow of Teams before it is sent", async () => {
+    const { user } = open([channel({ shape: "teams" })]);
+    await user.click((await firstRow()).getByRole("button", { name: "2 kinds" }));
+    expect(screen.getByText(/accepts a test before it posts the card/)).toBeInTheDocument();
+  });
+
   it("shows once why the chat did not take it", async () => {
     const { user } = open([], {
       [LIST]: inTurn(
