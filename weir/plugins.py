@@ -83,10 +83,12 @@ def about(
     type: str | None = None,
     label: str = "",
     choices: Sequence[str] = (),
+    only_with: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Field metadata; `exclusive` means that the bounds themselves are not allowed.
 
-    `label`: what people read instead of the name; `choices`: the only values of a string.
+    `label`: what people read instead of the name; `choices`: the only values of a string;
+    `only_with`: the values of other parameters with which alone this one counts.
     """
     return {
         "help": help,
@@ -97,6 +99,7 @@ def about(
         "type": type,
         "label": label,
         "choices": tuple(choices),
+        "only_with": dict(only_with or {}),
     }
 
 
@@ -135,6 +138,7 @@ def describe(cls: type) -> list[dict[str, Any]]:
                 "required": required,
                 "label": spec.metadata.get("label", ""),
                 "choices": list(spec.metadata.get("choices", ())),
+                "only_with": dict(spec.metadata.get("only_with", {})),
             }
         )
     return described

@@ -70,13 +70,14 @@ class Sample:
     way: str = field(
         default="up", metadata=about(help="a way", label="Way there", choices=("up", "down"))
     )
+    steps: int = field(default=1, metadata=about(help="steps", only_with={"way": "up"}))
 
     def __post_init__(self) -> None:
         check_fields(self)
 
 
 def test_description_says_what_a_form_needs() -> None:
-    share, count, quick, label, way = describe(Sample)
+    share, count, quick, label, way, steps = describe(Sample)
     assert share == {
         "name": "share",
         "type": "number",
@@ -89,8 +90,10 @@ def test_description_says_what_a_form_needs() -> None:
         "required": True,
         "label": "",
         "choices": [],
+        "only_with": {},
     }
     assert (way["label"], way["choices"], way["default"]) == ("Way there", ["up", "down"], "up")
+    assert steps["only_with"] == {"way": "up"}
     assert (count["type"], count["default"], count["required"]) == ("integer", 3, False)
     assert (quick["type"], label["type"]) == ("boolean", "string")
 

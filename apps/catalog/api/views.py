@@ -268,6 +268,11 @@ class ParameterDescriptionSerializer(serializers.Serializer[dict[str, object]]):
         required=False,
         help_text="The only values of a string; empty: any.",
     )
+    only_with = serializers.DictField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Values of other parameters with which alone this one counts; empty: always.",
+    )
 
 
 UtilityKindSerializer = inline_serializer(

@@ -194,6 +194,19 @@ class ConnectionSettings(Protocol):
     def authentication(self) -> str: ...
 
     @property
+    def token_address(self) -> str:
+        """Return where access tokens are taken; empty: the credential is sent itself."""
+        ...
+
+    @property
+    def scope(self) -> str: ...
+
+    @property
+    def client_in_body(self) -> bool:
+        """Return whether the server of tokens wants the client in the body."""
+        ...
+
+    @property
     def headers(self) -> Mapping[str, str]: ...
 
     @property
@@ -232,3 +245,5 @@ class Sent:
     failure: str = ""
     seconds: float = 0.0
     at: datetime = field(kw_only=True)
+    signs_in: bool = False
+    """It asked for an access token, and wrote nothing."""

@@ -171,6 +171,10 @@ def _check(row: Connection) -> None:
     try:
         values = from_dict(kind.Settings, row.settings)
         check_address(values.address, plain_http=settings.WEIR_PLAIN_HTTP)
+        if values.token_address:
+            check_address(
+                values.token_address, plain_http=settings.WEIR_PLAIN_HTTP, field="token_address"
+            )
     except InvalidProblem as error:
         field = f"settings.{error.path}" if error.path else "settings"
         raise ApplicationError.of_field(field, error.message) from error
@@ -192,7 +196,8 @@ def _check(row: Connection) -> None:
             prefix=settings.WEIR_CREDENTIAL_PREFIX,
             folder=settings.WEIR_CREDENTIALS_DIR,
         )
-        check_server(row.credential, values.address, environ=os.environ)
+        for address in filter(None, (values.address, values.token_address)):
+            check_server(row.credential, address, environ=os.environ)
     except InvalidProblem as error:
         raise ApplicationError.of_field(error.path, error.message) from error
 

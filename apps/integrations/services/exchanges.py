@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
-from apps.common.outgoing.credentials import credential
+from apps.common.outgoing.credentials import check_server, credential
 from apps.integrations.connectors import product
 from apps.integrations.domain.contract import Connector, Sent, Unreachable
 from apps.integrations.models import EXCHANGES_KEPT, READ, Change, Connection, Exchange
@@ -21,7 +21,7 @@ from weir.errors import InvalidProblem, UnknownMethod
 from weir.plugins import from_dict
 
 SAME_WITHIN = timedelta(hours=1)
-"""Requests that read and are answered alike become one row, if not longer ago than this."""
+"""Requests that write nothing and are answered alike become one row, if not longer ago."""
 
 
 def storable(text: str, longest: int | None = None) -> str:
@@ -43,11 +43,15 @@ def fitting(model: type[models.Model], **columns: Any) -> dict[str, Any]:
 def is_write(sent: Sent | None) -> bool:
     """Return whether a request was one that writes: without a clear answer it may still be carried
     out."""
-    return sent is not None and sent.method != READ
+    return sent is not None and sent.method != READ and not sent.signs_in
 
 
 def exchange_keep(connection: Connection, change: Change | None, sent: Sent) -> None:
-    """Keep an exchange, and of all only the last ones; reads push no writes out."""
+    """Keep an exchange, and of all only the last ones; reads push no writes out.
+
+    An access token is taken for all changes of the connection.
+    """
+    change = None if sent.signs_in else change
     columns = fitting(
         Exchange,
         method=sent.method,
@@ -58,7 +62,7 @@ def exchange_keep(connection: Connection, change: Change | None, sent: Sent) -> 
         failure=sent.failure,
     )
     rows = Exchange.objects.filter(connection=connection)
-    if sent.method == READ and _is_repeated(rows, change, sent, columns):
+    if not is_write(sent) and _is_repeated(rows, change, sent, columns):
         return
     Exchange.objects.create(
         connection=connection,
@@ -77,7 +81,8 @@ def _is_repeated(
     rows: models.QuerySet[Exchange], change: Change | None, sent: Sent, columns: dict[str, Any]
 ) -> bool:
     """Count a read that says what the last one of the same address said; False: it says news."""
-    last = rows.filter(change=change, method=READ, address=columns["address"]).first()
+    same = {"method": columns["method"], "address": columns["address"]}
+    last = rows.filter(change=change, **same).first()
     if last is None or sent.at - last.at > SAME_WITHIN:
         return False
     if any(getattr(last, name) != value for name, value in columns.items()):
@@ -104,6 +109,8 @@ def connector_of(
             folder=settings.WEIR_CREDENTIALS_DIR,
             environ=os.environ,
         )
+        if values.token_address:
+            check_server(connection.credential, values.token_address, environ=os.environ)
     except InvalidProblem as error:
         raise Unreachable(error.message, not_sent=True) from None
     except UnknownMethod as error:

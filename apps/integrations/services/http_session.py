@@ -2,18 +2,15 @@
 
 import base64
 import json
-import ssl
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import httpx
 from django.conf import settings
-from django.utils import timezone
 
 from apps.common.outgoing.addresses import check_address
-from apps.common.outgoing.dialling import CheckedTransport, Deadline, ForbiddenAddress
 from apps.common.outgoing.masking import masked
 from apps.integrations.domain.contract import (
     Answer,
@@ -23,29 +20,12 @@ from apps.integrations.domain.contract import (
     Sent,
     Unreachable,
 )
+from apps.integrations.services import kept_requests
+from apps.integrations.services.access_tokens import AccessTokens
+from apps.integrations.services.kept_requests import HEADERS, KeptRequests, Request, Response
 from weir.errors import InvalidProblem
 
-CONNECT_S = 5.0
-"""How long each address of a server may take until it is connected."""
-
-READ_PAUSE_S, PAUSE_S = 20.0, 60.0
-"""How long the answer to a request that reads, and to any other, may pause."""
-
-WHOLE_S = 90.0
-"""How long a request may take in all: looking the name up, connecting, sending, the answer."""
-
-LARGEST_ANSWER_BYTES = 1024 * 1024
-LONGEST_WAIT_S = 3600.0
 LONGEST_DETAIL = 300
-USER_AGENT = "Weir"
-
-
-class _TooLarge(Exception):
-    """Signal an answer that is not read to its end."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +33,7 @@ class HttpSession:
     """Requests to one server, each kept with its answer."""
 
     settings: ConnectionSettings
-    credential: str
+    credential: str = field(repr=False)
     keep: Callable[[Sent], None]
     """Takes each exchange, secrets masked."""
     before: Callable[[], None] = field(default=lambda: None)
@@ -69,46 +49,41 @@ class HttpSession:
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Return the answer of a success. Raises Unreachable, Failed or Refused."""
-        self.before()
         address = self._address(path, query or {})
-        given = {**self._headers(), **(headers or {})}
+        given = {
+            **HEADERS,
+            "Content-Type": "application/json",
+            **self.settings.headers,
+            **(headers or {}),
+        }
         _check_headers(given)
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
-        at, began = timezone.now(), time.monotonic()
-        status, text, failure, not_sent = None, "", "", False
-        answered = httpx.Headers()
-        try:
-            status, answered, text = self._exchange(method, address, content, given)
-        except _TooLarge as error:
-            status = error.status
-            failure = f"The answer is larger than {LARGEST_ANSWER_BYTES:,} bytes."
-        except ForbiddenAddress as error:
-            failure, not_sent = f"{address.host} is not asked: {error}", True
-        except (
-            *(httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ssl.SSLError),
-            # A redirection to a name that cannot be: httpx reads it, though nobody follows it.
-            UnicodeError,
-        ) as error:
-            failure = _failure(error, address.host)
-            not_sent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-        finally:
-            self.keep(
-                Sent(
-                    method=method,
-                    address=self._masked(str(address)),
-                    status=status,
-                    request=self._masked("" if content is None else content.decode()),
-                    response=self._masked(text),
-                    failure=self._masked(failure),
-                    seconds=time.monotonic() - began,
-                    at=at,
-                )
-            )
-        if status is None:
-            raise Unreachable(self._masked(failure), not_sent=not_sent)
-        if failure:
-            raise Failed(failure, status=status)
-        return self._judge(status, answered, text)
+        reads = method == "GET"
+        request = Request(
+            method=method,
+            address=address,
+            headers=given,
+            content=content,
+            pause_s=kept_requests.READ_PAUSE_S if reads else kept_requests.PAUSE_S,
+            mask=self._masked,
+            shown="" if content is None else content.decode(),
+            mask_answer=self._masked,
+        )
+        return self._judge(self._answer(request))
+
+    @cached_property
+    def _requests(self) -> KeptRequests:
+        return KeptRequests(keep=self.keep, before=self.before)
+
+    @cached_property
+    def _tokens(self) -> AccessTokens:
+        return AccessTokens(
+            settings=self.settings, credential=self.credential, requests=self._requests
+        )
+
+    @property
+    def _takes_tokens(self) -> bool:
+        return self.settings.authentication == "oauth"
 
     def _address(self, path: str, query: Mapping[str, str]) -> httpx.URL:
         base = self.settings.address
@@ -123,41 +98,28 @@ class HttpSession:
                 not_sent=True,
             ) from None
 
-    def _exchange(
-        self,
-        method: str,
-        address: httpx.URL,
-        content: bytes | None,
-        headers: Mapping[str, str],
-    ) -> tuple[int, httpx.Headers, str]:
-        pause = READ_PAUSE_S if method == "GET" else PAUSE_S
-        transport = CheckedTransport(settings.WEIR_PRIVATE_NETWORKS, Deadline(WHOLE_S))
-        received = bytearray()
-        with (
-            httpx.Client(
-                transport=transport,
-                timeout=httpx.Timeout(pause, connect=CONNECT_S),
-                follow_redirects=False,
-                trust_env=False,
-            ) as client,
-            client.stream(method, address, content=content, headers=headers) as response,
-        ):
-            for piece in response.iter_raw():
-                received += piece
-                if len(received) > LARGEST_ANSWER_BYTES:
-                    raise _TooLarge(response.status_code)
-            text = received.decode("utf-8", "replace").replace("\x00", "\ufffd")
-            return response.status_code, response.headers, text
+    def _answer(self, request: Request) -> Response:
+        """Return what is answered to the request with its credential.
 
-    def _headers(self) -> dict[str, str]:
-        headers = {
-            "Accept": "application/json",
-            # What is packed could be a thousand times larger than it looks.
-            "Accept-Encoding": "identity",
-            "Content-Type": "application/json",
-            "User-Agent": USER_AGENT,
-            **self.settings.headers,
-        }
+        A token may end, or be taken back, before its time: what was refused by 401 did nothing, and
+        is sent once more with a new token. One that was taken just now is the newest there is.
+        """
+        if not self._takes_tokens:
+            return self._requests.send(_with(request, self._authorization()))
+        token = self._tokens.remembered()
+        if token is not None:
+            response = self._requests.send(_with(request, f"Bearer {token.value}"))
+            if response.status != 401:
+                return response
+            self._tokens.forget(token)
+        token = self._tokens.take()
+        response = self._requests.send(_with(request, f"Bearer {token.value}"))
+        if response.status == 401:
+            self._tokens.forget(token)
+        return response
+
+    def _authorization(self) -> str:
+        """Return the header of a credential that is sent as it is; empty for none."""
         if self.settings.authentication == "bearer":
             if not self.credential.isascii():
                 raise Unreachable(
@@ -165,39 +127,49 @@ class HttpSession:
                     "of the connection names.",
                     not_sent=True,
                 )
-            headers["Authorization"] = f"Bearer {self.credential}"
-        elif self.settings.authentication == "basic":
+            return f"Bearer {self.credential}"
+        if self.settings.authentication == "basic":
             encoded = base64.b64encode(self.credential.encode()).decode()
-            headers["Authorization"] = f"Basic {encoded}"
-        return headers
+            return f"Basic {encoded}"
+        return ""
 
     def _masked(self, text: str) -> str:
-        return masked(text, [self.credential])
+        secrets = self._tokens.secrets if self._takes_tokens else [self.credential]
+        return masked(text, secrets)
 
-    def _judge(self, status: int, headers: httpx.Headers, text: str) -> Answer:
+    def _judge(self, response: Response) -> Answer:
         """Return a success.
 
         Raises Unreachable where nothing else would get through either, Failed where the server
         failed at this one request.
         """
+        status, text = response.status, response.text
         if 200 <= status < 300:
-            return Answer(status=status, headers=dict(headers), text=text, json=_json(text))
+            return Answer(
+                status=status, headers=dict(response.headers), text=text, json=response.json
+            )
         # Masked before it is cut: half of a secret is recognised by nobody.
-        detail = self._masked(_detail(text))[:LONGEST_DETAIL]
+        detail = self._masked(_detail(response.json))[:LONGEST_DETAIL]
         if status == 401:
-            raise Unreachable(f"The credential was refused (401). {detail}".strip())
+            what = "access token" if self._takes_tokens else "credential"
+            raise Unreachable(f"The {what} was refused (401). {detail}".strip())
         if status < 400:
-            where = self._masked(_without_query(headers.get("location", "")))[:200] or "elsewhere"
+            where = self._masked(response.redirection)[:200] or "elsewhere"
             raise Unreachable(
                 f"The server sends on to {where}, which is not followed; correct the address."
             )
         problem = f"The server answers {status}. {detail}".strip()
-        away = status == 503 and "retry-after" in headers
-        if away or status in (408, 425, 429):
-            raise Unreachable(problem, retry_after_s=_retry_after(headers.get("retry-after", "")))
+        if response.is_away:
+            raise Unreachable(problem, retry_after_s=response.retry_after_s)
         if status >= 500:
             raise Failed(problem, status=status)
         raise Refused(f"The server refuses this with {status}. {detail}".strip(), status=status)
+
+
+def _with(request: Request, authorization: str) -> Request:
+    if not authorization:
+        return request
+    return replace(request, headers={**request.headers, "Authorization": authorization})
 
 
 def _check_headers(headers: Mapping[str, str]) -> None:
@@ -208,44 +180,8 @@ def _check_headers(headers: Mapping[str, str]) -> None:
             )
 
 
-def _without_query(location: str) -> str:
-    """Return where a redirection leads, without what may be a secret."""
-    try:
-        return str(httpx.URL(location).copy_with(userinfo=b"", query=None, fragment=None))
-    except (httpx.InvalidURL, UnicodeError):
-        return ""
-
-
-def _failure(error: Exception, host: str) -> str:
-    if isinstance(error, httpx.ConnectTimeout):
-        return f"{host} takes no connection within {CONNECT_S:.0f} s."
-    if isinstance(error, httpx.TimeoutException):
-        return f"{host} does not answer in time: {str(error) or 'no answer'}."
-    return f"{host}: {str(error) or type(error).__name__}".rstrip(".") + "."
-
-
-def _json(text: str) -> Any:
-    try:
-        return _storable(json.loads(text))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _storable(part: Any) -> Any:
-    """Return a part of an answer without what text in Postgres cannot hold."""
-    if isinstance(part, str):
-        whole = part.replace("\x00", "\ufffd")
-        return whole.encode("utf-8", "replace").decode() if not whole.isascii() else whole
-    if isinstance(part, list):
-        return [_storable(one) for one in part]
-    if isinstance(part, dict):
-        return {_storable(name): _storable(one) for name, one in part.items()}
-    return part
-
-
-def _detail(text: str) -> str:
+def _detail(error: Any) -> str:
     """Return what an error says in words."""
-    error = _json(text)
     for name in ("error", "message", "detail", "errorMessage"):
         if isinstance(error, dict) and error.get(name):
             error = error[name]
@@ -264,11 +200,3 @@ def _of_jira(error: Mapping[str, Any]) -> str:
     if isinstance(errors, Mapping):
         words += [f"{name}: {one}" for name, one in errors.items()]
     return " ".join(words)
-
-
-def _retry_after(text: str) -> float | None:
-    try:
-        seconds = float(text)
-    except ValueError:
-        return None
-    return min(max(seconds, 0.0), LONGEST_WAIT_S) if seconds == seconds else None

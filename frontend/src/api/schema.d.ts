@@ -11346,6 +11346,10 @@ export interface components {
             label?: string;
             /** @description The only values of a string; empty: any. */
             choices?: string[];
+            /** @description Values of other parameters with which alone this one counts; empty: always. */
+            only_with?: {
+                [key: string]: string;
+            };
         };
         /** @description A broker's part of the topic's bucket that is in force, with what is measured. */
         Part: {

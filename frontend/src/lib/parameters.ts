@@ -106,7 +106,12 @@ function readOne(
   return { value, errors: [] };
 }
 
-/** What the API takes; what was left empty keeps the default of the method. */
+/** Whether a parameter counts beside the others as they are: some go with one choice alone. */
+export function isApplicable(parameter: Parameter, draft: ParameterDraft): boolean {
+  return Object.entries(parameter.only_with ?? {}).every(([name, value]) => draft[name] === value);
+}
+
+/** What the API takes; what was left empty, or does not apply, keeps the default of the method. */
 export function readParameters(
   parameters: readonly Parameter[],
   draft: ParameterDraft,
@@ -115,6 +120,7 @@ export function readParameters(
   const values: Record<string, unknown> = {};
   const errors: FieldProblem[] = [];
   for (const parameter of parameters) {
+    if (!isApplicable(parameter, draft)) continue;
     const read = readOne(parameter, draft[parameter.name], `${path}.${parameter.name}`);
     errors.push(...read.errors);
     if (read.value !== undefined) values[parameter.name] = read.value;

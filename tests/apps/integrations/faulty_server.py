@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qsl
 
 
 class Fault:
@@ -50,6 +51,14 @@ class FaultyServer:
         raise NotImplementedError
 
 
+def _body(content: bytes, kind: str) -> Any:
+    if not content:
+        return None
+    if kind == "application/x-www-form-urlencoded":
+        return dict(parse_qsl(content.decode(), strict_parsing=True))
+    return json.loads(content)
+
+
 class _Handler(BaseHTTPRequestHandler):
     instance: FaultyServer
     protocol_version = "HTTP/1.1"
@@ -60,7 +69,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         instance = self.instance
         length = int(self.headers.get("Content-Length") or 0)
-        body = json.loads(self.rfile.read(length)) if length else None
+        body = _body(self.rfile.read(length), self.headers.get("Content-Type", ""))
         self.close_connection = True
         with instance.lock:
             fault = Fault()

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.apps.integrations.faulty_server import FaultyServer
+from tests.apps.integrations.token_server import FakeTokenServer
 
 STATES = {
     **{"-5": "New", "-4": "Assess", "-3": "Authorize", "-2": "Scheduled", "-1": "Implement"},
@@ -36,6 +37,8 @@ class FakeServiceNow(FaultyServer):
     def __init__(self, credential: str = "weir:correct horse") -> None:
         super().__init__()
         self.credential = credential
+        self.token_server: FakeTokenServer | None = None
+        """Whose access tokens it takes instead of the credential."""
         self.rows: dict[str, dict[str, str]] = {}
         self.notes: dict[str, list[str]] = {}
         self.history: dict[str, list[str]] = {}
@@ -74,8 +77,7 @@ class FakeServiceNow(FaultyServer):
         self, method: str, address: str, body: Any, headers: Mapping[str, str]
     ) -> tuple[int, Any]:
         """Carry a request out as an account without the right to approve may."""
-        encoded = base64.b64encode(self.credential.encode()).decode()
-        if headers.get("Authorization") != f"Basic {encoded}":
+        if not self._is_known(headers.get("Authorization", "")):
             message = {"message": "User Not Authenticated", "detail": "Required to provide Auth"}
             return 401, {"error": message, "status": "failure"}
         parts = urlsplit(address)
@@ -93,6 +95,12 @@ class FakeServiceNow(FaultyServer):
         if method == "PATCH":
             return 200, {"result": self._update(row, body)}
         return 200, {"result": self._pairs(row)}
+
+    def _is_known(self, authorization: str) -> bool:
+        if self.token_server is not None:
+            return self.token_server.takes(authorization)
+        encoded = base64.b64encode(self.credential.encode()).decode()
+        return authorization == f"Basic {encoded}"
 
     def _select(self, query: dict[str, str]) -> list[Any]:
         name, _, wanted = query.get("sysparm_query", "").partition("=")

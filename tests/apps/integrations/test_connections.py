@@ -371,6 +371,6 @@ def test_products_describe_their_settings(api: APIClient) -> None:
     assert list(rows) == ["http", "jira", "servicenow"]
     for row in rows.values():
         choices = {one["name"]: one["choices"] for one in row["settings"]}
-        assert choices["authentication"] == ["basic", "bearer", "none"]
+        assert choices["authentication"] == ["basic", "bearer", "oauth", "none"]
         assert choices["address"] == []
         assert all(one["help"].endswith(".") for one in row["settings"])

@@ -10,6 +10,8 @@ from uuid import uuid4
 
 import pytest
 
+from rest_framework.test import APIClient
+
 from apps.accounts.models import User
 from apps.common.errors import Conflict
 from apps.executions.services import execution_stop, executions_tick
@@ -504,6 +506,29 @@ def test_planned_times_are_written_and_read(
     change = plan.changes.get()
     assert change.starts_at == datetime(2031, 1, 1, 10, tzinfo=UTC)
     assert change.ends_at is None
+
+
+@pytest.mark.parametrize("kind", ["issue"], indirect=True)
+def test_link_leads_where_people_open_jira(
+    connection: Connection, plan: Plan, ines: User, api: APIClient
+) -> None:
+    """The address of a service account of Jira Cloud is one that programs alone reach."""
+    address = f"/api/v1/connections/{connection.public_id}"
+    for web_address, is_taken in (
+        ("example.atlassian.net", False),
+        ("javascript://example.org", False),
+        ("https://example.atlassian.net/", True),
+    ):
+        settings = {**connection.settings, "web_address": web_address}
+        answer = api.patch(
+            address, {"settings": settings}, format="json", headers={"If-Match": '"1"'}
+        )
+        assert (answer.status_code == 200) is is_taken, answer.content
+        assert is_taken or "settings.web_address" in str(answer.json()["errors"])
+    connection.refresh_from_db()
+    submitted(plan, ines)
+    tick(connection)
+    assert plan.changes.get().link == "https://example.atlassian.net/browse/OPS-1"
 
 
 PAGES = [

@@ -23,7 +23,7 @@ from apps.integrations.services import (
     changes_follow,
     connection_work,
     exchanges,
-    http_session,
+    kept_requests,
     work,
 )
 from apps.integrations.services.follow import work_hand_out
@@ -221,7 +221,7 @@ def test_pauses_grow_and_are_bounded() -> None:
 def test_answer_that_takes_too_long_is_given_up_and_looked_for(
     connection: Connection, servicenow: FakeServiceNow, opened: Change, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(http_session, "PAUSE_S", 0.2)
+    monkeypatch.setattr(kept_requests, "PAUSE_S", 0.2)
     comment(opened, "first")
     servicenow.faults.append(Fault(done=True, wait_s=1.0))
     tick(connection)
@@ -234,7 +234,7 @@ def test_answer_that_takes_too_long_is_given_up_and_looked_for(
 def test_answer_larger_than_any_change_is_not_read_to_its_end(
     connection: Connection, servicenow: FakeServiceNow, opened: Change, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(http_session, "LARGEST_ANSWER_BYTES", 10_000)
+    monkeypatch.setattr(kept_requests, "LARGEST_ANSWER_BYTES", 10_000)
     message = comment(opened, "first")
     servicenow.faults.append(Fault(body="x" * 50_000))
     tick(connection)

@@ -402,10 +402,10 @@ def test_change_that_a_slow_server_made_twice_is_cancelled_once(
 
 
 def test_claim_outlasts_every_request() -> None:
-    from apps.integrations.services import http_session
+    from apps.integrations.services import kept_requests
 
-    assert work.CLAIM.total_seconds() >= http_session.WHOLE_S + 30
-    assert work.SETTLE.total_seconds() >= http_session.WHOLE_S
+    assert work.CLAIM.total_seconds() >= kept_requests.WHOLE_S + 30
+    assert work.SETTLE.total_seconds() >= kept_requests.WHOLE_S
 
 
 @pytest.mark.parametrize("values", [{"enabled": False}, {"name": "Other"}])

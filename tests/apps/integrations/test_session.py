@@ -19,7 +19,7 @@ from apps.common.outgoing.addresses import refusal_of
 from apps.common.outgoing.credentials import credential
 from apps.common.outgoing.masking import KEPT, masked
 from apps.integrations.domain.contract import Failed, Refused, Sent, Unreachable
-from apps.integrations.services import http_session
+from apps.integrations.services import kept_requests
 from apps.integrations.services.http_session import HttpSession
 from tests.apps.integrations.faulty_server import Fault, FaultyServer, served
 from weir.errors import InvalidProblem
@@ -34,6 +34,9 @@ class Target:
 
     address: str
     authentication: str = "bearer"
+    token_address: str = ""
+    scope: str = ""
+    client_in_body: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     shows_approval: bool = True
     shows_window: bool = True
@@ -112,7 +115,7 @@ def test_answer_that_drips_is_given_up(
     reachable: None, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """No pause is ever too long, and the answer never ends."""
-    monkeypatch.setattr(http_session, "WHOLE_S", 0.5)
+    monkeypatch.setattr(kept_requests, "WHOLE_S", 0.5)
     with raw(lambda sock, stopped: drip(sock, stopped, *DRIPS[kind])) as address:
         asking, kept = session(address)
         with pytest.raises(Unreachable, match="does not answer in time"):
@@ -143,7 +146,7 @@ def test_it_is_known_whether_a_request_can_have_arrived(
 def test_server_that_takes_a_request_in_drips_is_given_up(
     reachable: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_session, "WHOLE_S", 0.5)
+    monkeypatch.setattr(kept_requests, "WHOLE_S", 0.5)
 
     def serve(sock: socket.socket, stopped: threading.Event) -> None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -160,7 +163,7 @@ def test_server_that_takes_a_request_in_drips_is_given_up(
 def test_what_writes_is_waited_for_longer_than_what_reads(
     reachable: None, monkeypatch: pytest.MonkeyPatch, method: str, given_up: bool
 ) -> None:
-    monkeypatch.setattr(http_session, "READ_PAUSE_S", 0.1)
+    monkeypatch.setattr(kept_requests, "READ_PAUSE_S", 0.1)
 
     def serve(sock: socket.socket, stopped: threading.Event) -> None:
         sock.recv(4096)
@@ -174,7 +177,7 @@ def test_what_writes_is_waited_for_longer_than_what_reads(
                 asking.send(method, "/a")
         else:
             assert asking.send(method, "/a").json == {}
-    assert http_session.READ_PAUSE_S < http_session.PAUSE_S < http_session.WHOLE_S
+    assert kept_requests.READ_PAUSE_S < kept_requests.PAUSE_S < kept_requests.WHOLE_S
 
 
 def test_names_that_are_looked_up_for_ever_hold_few_threads_and_no_request(

@@ -8,9 +8,13 @@ from apps.integrations.connectors.http.templates import check_body, check_path
 from apps.integrations.connectors.settings import (
     ADDRESS,
     AUTHENTICATION_HELP,
+    CLIENT_IN_BODY,
     HEADERS,
+    SCOPE,
+    TOKEN_ADDRESS,
     check_headers,
     check_length,
+    check_tokens,
     state_names,
 )
 from weir.errors import InvalidProblem
@@ -49,6 +53,9 @@ class HttpSettings:
 
     address: str = field(metadata=ADDRESS)
     authentication: str = field(default="bearer", metadata=AUTHENTICATION_HELP)
+    token_address: str = field(default="", metadata=TOKEN_ADDRESS)
+    scope: str = field(default="", metadata=SCOPE)
+    client_in_body: bool = field(default=False, metadata=CLIENT_IN_BODY)
     headers: Mapping[str, str] = field(default_factory=dict, metadata=HEADERS)
     test_path: str = _path("Read by the test of the connection; empty: the address itself.")
 
@@ -116,6 +123,7 @@ class HttpSettings:
     def __post_init__(self) -> None:
         check_fields(self)
         check_headers(self.headers)
+        check_tokens(self)
         if not self.open_path:
             raise InvalidProblem("open_path", "Say where changes are opened, such as /tickets.")
         for name, known in (

@@ -286,7 +286,8 @@ class Jira:
             raise Failed("Jira answers with a change that has no id.", status=200)
         links = row.get("_links")
         web = links.get("web") if isinstance(links, Mapping) else None
-        browse = f"{self.settings.address.rstrip('/')}/browse/{number}"
+        site = self.settings.web_address or self.settings.address
+        browse = f"{site.rstrip('/')}/browse/{number}"
         return Record(
             id=mine,
             key=key,

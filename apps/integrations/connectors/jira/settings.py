@@ -8,9 +8,14 @@ from typing import Any
 from apps.integrations.connectors.settings import (
     ADDRESS,
     AUTHENTICATION_HELP,
+    CLIENT_IN_BODY,
     HEADERS,
+    SCOPE,
+    TOKEN_ADDRESS,
     check_headers,
     check_length,
+    check_tokens,
+    check_web_address,
     state_names,
 )
 from weir.errors import InvalidProblem
@@ -28,8 +33,9 @@ _PROJECT = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
 _FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,60}")
 
 
-def _text(help: str, label: str = "") -> Any:
-    return field(default="", metadata=about(help=help, label=label))
+def _text(help: str, kind: str = "") -> Any:
+    only_with = {"kind": kind} if kind else None
+    return field(default="", metadata=about(help=help, only_with=only_with))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +44,16 @@ class JiraSettings:
 
     address: str = field(metadata=ADDRESS)
     authentication: str = field(default="basic", metadata=AUTHENTICATION_HELP)
+    token_address: str = field(default="", metadata=TOKEN_ADDRESS)
+    scope: str = field(default="", metadata=SCOPE)
+    client_in_body: bool = field(default=False, metadata=CLIENT_IN_BODY)
+    web_address: str = field(
+        default="",
+        metadata=about(
+            help="Where people open Jira, such as https://example.atlassian.net; empty: at the "
+            "address. https://api.atlassian.com/ex/jira/… is one that programs alone reach.",
+        ),
+    )
     edition: str = field(
         default=CLOUD,
         metadata=about(help="Jira Cloud, or Data Center on servers of your own.", choices=EDITIONS),
@@ -50,11 +66,11 @@ class JiraSettings:
         ),
     )
     service_desk: str = _text(
-        "Of requests: the number of the service desk, as the portal's address has it."
+        "Of requests: the number of the service desk, as the portal's address has it.", REQUEST
     )
-    request_type: str = _text("Of requests: the number of their type.")
-    project: str = _text("Of issues: the key of the project, such as OPS.")
-    issue_type: str = _text("Of issues: the name of their type, such as Change.")
+    request_type: str = _text("Of requests: the number of their type.", REQUEST)
+    project: str = _text("Of issues: the key of the project, such as OPS.", ISSUE)
+    issue_type: str = _text("Of issues: the name of their type, such as Change.", ISSUE)
     fields: Mapping[str, Any] = field(
         default_factory=dict,
         metadata=about(
@@ -89,6 +105,8 @@ class JiraSettings:
     def __post_init__(self) -> None:
         check_fields(self)
         check_headers(self.headers)
+        check_tokens(self)
+        check_web_address(self.web_address)
         self._check_kind()
         self._check_more()
         for name in ("issue_type", "approved_states", "refused_states", "begin_state"):

@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from apps.integrations.connectors.settings import (
     ADDRESS,
     AUTHENTICATION_HELP,
+    CLIENT_IN_BODY,
     HEADERS,
+    SCOPE,
+    TOKEN_ADDRESS,
     check_headers,
     check_length,
+    check_tokens,
 )
 from weir.errors import InvalidProblem
 from weir.plugins import about, check_fields
@@ -24,13 +28,19 @@ class ServiceNowSettings:
 
     address: str = field(metadata=ADDRESS)
     authentication: str = field(default="basic", metadata=AUTHENTICATION_HELP)
+    token_address: str = field(default="", metadata=TOKEN_ADDRESS)
+    scope: str = field(default="", metadata=SCOPE)
+    client_in_body: bool = field(default=False, metadata=CLIENT_IN_BODY)
     kind: str = field(
         default="normal",
         metadata=about(help="Kind of change: normal, emergency or standard.", choices=KINDS),
     )
     template: str = field(
         default="",
-        metadata=about(help="sys_id of the published template; for standard changes alone."),
+        metadata=about(
+            help="sys_id of the published template; for standard changes alone.",
+            only_with={"kind": "standard"},
+        ),
     )
     assignment_group: str = field(
         default="",
@@ -58,6 +68,7 @@ class ServiceNowSettings:
     def __post_init__(self) -> None:
         check_fields(self)
         check_headers(self.headers)
+        check_tokens(self)
         check_length("assignment_group", self.assignment_group)
         check_length("cmdb_ci", self.cmdb_ci)
         if self.kind == "standard" and not _SYS_ID.fullmatch(self.template):

@@ -8,6 +8,7 @@ import { Icon } from "./icons";
 import { countText, fixed } from "@/lib/numbers";
 import {
   bendsUp,
+  isApplicable,
   labelOf,
   readNumber,
   type Parameter,
@@ -190,6 +191,7 @@ export function ParameterFields({
   return (
     <div className="grid2">
       {parameters.map((parameter) => {
+        if (!isApplicable(parameter, draft)) return null;
         const field = `${path}.${parameter.name}`;
         const value = draft[parameter.name];
         const set = (next: string | boolean | Point[]) =>

@@ -203,6 +203,76 @@ describe("the list of connections", () => {
     });
   });
 
+  it("asks for what goes with a choice alone, and sends it with that choice alone", async () => {
+    const withTokens = [
+      {
+        name: "servicenow" as const,
+        title: "ServiceNow",
+        settings: [
+          setting("address", "string", null),
+          { ...setting("authentication", "string", "basic"), choices: ["basic", "oauth"] },
+          {
+            ...setting("token_address", "string", ""),
+            only_with: { authentication: "oauth" },
+          },
+        ],
+      },
+    ];
+    const asked = serve({
+      ...answers(),
+      "GET /api/v1/connection-products": ok({ results: withTokens }),
+      "POST /api/v1/connections": ok(connection()),
+    });
+    const { user } = list();
+    await user.click(await add());
+    const form = within(await screen.findByRole("dialog"));
+    const way = await form.findByRole("combobox", { name: /^Authentication/ });
+    expect(form.queryByLabelText(/^Token address/)).toBeNull();
+    await user.selectOptions(way, "oauth");
+    await user.type(form.getByLabelText(/^Token address/), "https://login.example.invalid");
+    await user.type(form.getByLabelText("Name"), "Ops");
+    await user.click(form.getByRole("button", { name: "Save connection" }));
+    await waitFor(() => expect(sent(asked, "POST")).toBeDefined());
+    expect(sent(asked, "POST")?.body).toMatchObject({
+      settings: { authentication: "oauth", token_address: "https://login.example.invalid" },
+    });
+  });
+
+  it("leaves out what was typed for another choice", async () => {
+    const row = connection({
+      settings: { address: "https://example.invalid", kind: "standard", template: "a1" },
+    });
+    const asked = serve({
+      ...answers(row),
+      "GET /api/v1/connection-products": ok({
+        results: [
+          {
+            name: "servicenow" as const,
+            title: "ServiceNow",
+            settings: [
+              setting("address", "string", null),
+              { ...setting("kind", "string", "normal"), choices: ["normal", "standard"] },
+              { ...setting("template", "string", ""), only_with: { kind: "standard" } },
+            ],
+          },
+        ],
+      }),
+      [`PATCH ${PATH}`]: ok(row),
+    });
+    const { user } = open();
+    await user.click(await screen.findByRole("button", { name: "Edit" }));
+    const form = within(await screen.findByRole("dialog"));
+    expect(await form.findByLabelText(/^Template/)).toHaveValue("a1");
+    await user.selectOptions(form.getByRole("combobox", { name: /^Kind/ }), "normal");
+    expect(form.queryByLabelText(/^Template/)).toBeNull();
+    await user.click(form.getByRole("button", { name: "Save connection" }));
+    await waitFor(() => expect(sent(asked, "PATCH")).toBeDefined());
+    expect(sent(asked, "PATCH")?.body).toMatchObject({
+      settings: { address: "https://example.invalid", kind: "normal" },
+    });
+    expect(sent(asked, "PATCH")?.body).not.toHaveProperty("settings.template");
+  });
+
   it("refuses a header without a value before anything is sent", async () => {
     const asked = serve(answers());
     const { user } = list();
