@@ -8,8 +8,11 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from apps.common.outgoing.proxy import Proxy
+
 _ADDRESS = r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9.-]+"
 _SENDER = re.compile(rf"{_ADDRESS}|[A-Za-z0-9 ]+ <{_ADDRESS}>")
+_HOST = re.compile(r"\.?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
 
 class ConfigurationError(Exception):
@@ -51,6 +54,7 @@ class Environment:
     credentials_dir: Path | None
     private_networks: tuple[IPv4Network | IPv6Network, ...]
     plain_http: bool
+    outgoing_proxy: Proxy | None
     mail: MailServer | None
 
 
@@ -158,6 +162,60 @@ def _mail(source: Mapping[str, str]) -> MailServer | None:
     )
 
 
+def _proxy(source: Mapping[str, str]) -> Proxy | None:
+    """Read `http://`, with user and password where the proxy wants them, and its exceptions."""
+    name, example = "WEIR_OUTGOING_PROXY", "http://user:password@proxy.example.org:3128"
+    names, networks = _proxy_exceptions(source, f"{name}_EXCEPT")
+    url = _secret(source, name)
+    if not url:
+        return None
+    wrong = f"{name} must be like {example}; write / # ? and @ of a password as %2F %23 %3F and %40"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        # What is wrong may be a part of the password.
+        raise ConfigurationError(wrong) from None
+    if parts.scheme == "https":
+        raise ConfigurationError(
+            f"{name}: write http://. A proxy is spoken to without TLS; what goes through it has "
+            "TLS of its own."
+        )
+    is_server = parts.scheme == "http" and parts.path in ("", "/")
+    if not is_server or parts.query or parts.fragment or not parts.hostname or not port:
+        raise ConfigurationError(wrong)
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if bool(user) is not bool(password) or ":" in user:
+        raise ConfigurationError(f"{name} names a user without : and a password, or neither")
+    return Proxy(
+        host=parts.hostname,
+        port=port,
+        user=user,
+        password=password,
+        except_names=names,
+        except_networks=networks,
+    )
+
+
+def _proxy_exceptions(
+    source: Mapping[str, str], name: str
+) -> tuple[tuple[str, ...], tuple[IPv4Network | IPv6Network, ...]]:
+    """Read the hosts, domains and networks that are reached without the proxy."""
+    names: list[str] = []
+    networks: list[IPv4Network | IPv6Network] = []
+    for text in source.get(name, "").lower().replace(",", " ").split():
+        try:
+            networks.append(ip_network(text))
+        except ValueError:
+            if not _HOST.fullmatch(text) or not re.search("[a-z]", text):
+                raise ConfigurationError(
+                    f"{name}: {text!r} is no host (tickets.example.org), domain (.example.org) or "
+                    "network (10.1.0.0/16)"
+                ) from None
+            names.append(text)
+    return tuple(names), tuple(networks)
+
+
 def _web_address(source: Mapping[str, str], name: str) -> str:
     return _need(source, name, ("http", "https")).rstrip("/")
 
@@ -192,6 +250,7 @@ def read_environment(source: Mapping[str, str] | None = None) -> Environment:
         credentials_dir=_folder(env, "WEIR_CREDENTIALS_DIR"),
         private_networks=_networks(env, "WEIR_PRIVATE_NETWORKS"),
         plain_http=_flag(env, "WEIR_PLAIN_HTTP", default=False),
+        outgoing_proxy=_proxy(env),
         mail=_mail(env),
     )
 

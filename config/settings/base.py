@@ -281,6 +281,8 @@ WEIR_CREDENTIAL_PREFIX = "WEIR_CREDENTIAL_"
 # Private addresses that connections to other servers may reach, and whether without TLS.
 WEIR_PRIVATE_NETWORKS = ENV.private_networks
 WEIR_PLAIN_HTTP = ENV.plain_http
+# What such requests go by; None: they go directly.
+WEIR_OUTGOING_PROXY = ENV.outgoing_proxy
 # A Spark server that is restarted needs a few seconds for its JVM.
 WEIR_SPARK_PATIENCE_S = 60.0
 

@@ -145,6 +145,44 @@ def test_a_mail_server_is_read() -> None:
     assert "p:w" not in repr(read(WEIR_SMTP_URL="smtp://weir:p%3Aw@mail.example.org", **sender))
 
 
+def test_a_proxy_is_read_with_what_goes_past_it() -> None:
+    assert read().outgoing_proxy is None
+    spared = "Tickets.example.org, .corp.example 10.1.0.0/16,::1"
+    exceptions = {"WEIR_OUTGOING_PROXY_EXCEPT": spared}
+    address = "http://we%40ir:p%3Aw@Proxy.example.org:3128/"
+    proxy = read(WEIR_OUTGOING_PROXY=address, **exceptions).outgoing_proxy
+    assert proxy is not None
+    assert (str(proxy), proxy.user, proxy.password) == ("proxy.example.org:3128", "we@ir", "p:w")
+    assert proxy.except_names == ("tickets.example.org", ".corp.example")
+    assert [str(one) for one in proxy.except_networks] == ["10.1.0.0/16", "::1/128"]
+    assert "p:w" not in repr(read(WEIR_OUTGOING_PROXY=address))
+    assert str(read(WEIR_OUTGOING_PROXY="http://[::1]:8080").outgoing_proxy) == "[::1]:8080"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "proxy.example.org:3128",
+        "socks5://proxy.example.org:1080",
+        "https://proxy.example.org:3128",
+        "http://proxy.example.org",
+        "http://proxy.example.org:0",
+        "http://proxy.example.org:many",
+        "http://proxy.example.org:3128/path",
+        "http://proxy.example.org:3128?a=b",
+        "http://weir:secret/word@proxy.example.org:3128",
+        "http://weir:123#x@proxy.example.org:3128",
+        "http://weir@proxy.example.org:3128",
+        "http://we%3Air:secret@proxy.example.org:3128",
+        "http://[bad",
+    ],
+)
+def test_an_address_that_is_no_proxy_is_refused(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="WEIR_OUTGOING_PROXY") as error:
+        read(WEIR_OUTGOING_PROXY=url)
+    assert "secret" not in str(error.value)
+
+
 def test_links_lead_where_people_reach_the_pages(tmp_path: Path) -> None:
     assert read().public_url == "https://weir.example.org"
     assert read(WEIR_PUBLIC_URL="https://weir.test/").public_url == "https://weir.test"
@@ -191,6 +229,10 @@ def test_e_mail_needs_an_address_to_come_from(sender: str) -> None:
         ("WEIR_PRIVATE_NETWORKS", "intranet"),
         ("WEIR_CREDENTIALS_DIR", "secrets"),
         ("WEIR_PLAIN_HTTP", "maybe"),
+        ("WEIR_OUTGOING_PROXY_EXCEPT", "10.1.0.1/16"),
+        ("WEIR_OUTGOING_PROXY_EXCEPT", "10.1.0.300"),
+        ("WEIR_OUTGOING_PROXY_EXCEPT", "*.example.org"),
+        ("WEIR_OUTGOING_PROXY_EXCEPT", "https://example.org"),
     ],
 )
 def test_what_would_allow_something_else_is_refused(name: str, value: str) -> None:

@@ -6,9 +6,9 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import certifi
@@ -16,9 +16,13 @@ import httpcore
 import httpx
 
 from apps.common.outgoing.addresses import Network, refusal_of
+from apps.common.outgoing.proxy import ANSWER_S, Proxy, open_tunnel, target_of
 
 LOOKUP_S = 10.0
 """How long looking a name up may take."""
+
+KNOWN_LOOKUP_S = 2.0
+"""The same where a proxy may look it up."""
 
 LOOKUPS = 8
 """Names that are looked up at the same time, at most. One that hangs keeps its thread until the
@@ -50,22 +54,37 @@ class CheckedTransport(httpx.HTTPTransport):
     """A transport that dials the very address that it has checked, until a deadline.
 
     A name that is looked up once more for dialling could lead elsewhere the second time.
+
+    A proxy looks names up itself, and may know what this machine does not. Behind it a name counts
+    with TLS alone: the server proves by its certificate that it is meant, wherever the name led the
+    proxy. Without TLS the proxy is asked for the address that was checked.
     """
 
-    def __init__(self, allowed: Sequence[Network], deadline: Deadline | None = None) -> None:
+    def __init__(
+        self,
+        allowed: Sequence[Network],
+        deadline: Deadline | None = None,
+        proxy: Proxy | None = None,
+    ) -> None:
         super().__init__(verify=_tls(), trust_env=False)
+        self._backend = _Backend(allowed, deadline or Deadline(), proxy)
         # httpx has no parameter for how connections are made; its pool has.
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=_tls(), network_backend=_Backend(allowed, deadline or Deadline())
-        )
+        self._pool = httpcore.ConnectionPool(ssl_context=_tls(), network_backend=self._backend)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request; its pool does not say for which of them it connects."""
+        self._backend.is_encrypted = request.url.scheme == "https"
+        return super().handle_request(request)
 
 
 class _Backend(httpcore.NetworkBackend):
-    """What makes the connections of a pool."""
+    """What makes the connections of a pool, for one request after the other."""
 
-    def __init__(self, allowed: Sequence[Network], deadline: Deadline) -> None:
+    def __init__(self, allowed: Sequence[Network], deadline: Deadline, proxy: Proxy | None) -> None:
+        self.is_encrypted = False
         self._allowed = allowed
         self._deadline = deadline
+        self._proxy = proxy
         self._inner = httpcore.SyncBackend()
 
     def connect_tcp(
@@ -76,28 +95,91 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """Dial the first of the server's addresses that takes the connection."""
-        failure: Exception | None = None
-        for address in self._addresses(host, port):
+        """Reach a server at the first of its addresses that takes the connection."""
+        proxy = self._proxy
+        if proxy is None or proxy.spares_name(host):
+            addresses = _looked_up(host, port, self._deadline)
+            return self._dial(self._permitted(host, addresses), port, timeout)
+        addresses = self._known_addresses(host, port)
+        spared = proxy.spared(addresses)
+        if spared:
+            return self._dial(self._permitted(host, spared), port, timeout)
+        return self._first(
+            partial(self._tunnel, proxy, target, port, timeout)
+            for target in self._targets(host, addresses)
+        )
+
+    def _dial(
+        self, addresses: Sequence[str], port: int, timeout: float | None
+    ) -> httpcore.NetworkStream:
+        def dial(address: str) -> httpcore.NetworkStream:
             wait = self._deadline.left(timeout)
+            return _Stream(self._inner.connect_tcp(address, port, wait), self._deadline)
+
+        return self._first(partial(dial, address) for address in addresses)
+
+    def _first(
+        self, attempts: Iterable[Callable[[], httpcore.NetworkStream]]
+    ) -> httpcore.NetworkStream:
+        """Return what the first attempt reaches that reaches something."""
+        failure: Exception | None = None
+        for attempt in attempts:
             try:
-                stream = self._inner.connect_tcp(
-                    address, port, wait, local_address, socket_options or ()
-                )
+                return attempt()
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
-            else:
-                return _Stream(stream, self._deadline)
         assert failure is not None
         raise failure
 
-    def _addresses(self, host: str, port: int) -> list[str]:
-        addresses = _looked_up(host, port, self._deadline)
+    def _permitted(self, host: str, addresses: Sequence[str]) -> list[str]:
         refusals = [refusal_of(address, self._allowed) for address in addresses]
         allowed = [one for one, refusal in zip(addresses, refusals, strict=True) if not refusal]
         if not allowed:
             raise ForbiddenAddress(refusals[0] if refusals else f"{host} has no address.")
         return allowed
+
+    # --- by a proxy
+
+    def _known_addresses(self, host: str, port: int) -> list[str]:
+        """Return the addresses that this machine knows; none: the proxy may know some."""
+        try:
+            return _looked_up(host, port, self._deadline, KNOWN_LOOKUP_S)
+        except httpcore.ConnectError:
+            # A proxy may read a number as an address, in forms that this machine does not know.
+            if host.rstrip(".").rpartition(".")[2][:1].isdigit() or ":" in host:
+                raise ForbiddenAddress(f"{host} is neither a name nor an address.") from None
+            return []
+
+    def _targets(self, host: str, addresses: Sequence[str]) -> list[str]:
+        """Return what the proxy is asked for. It chooses among the addresses of a name, so that
+        each of them has to be one that may be dialled."""
+        for address in addresses:
+            self._permitted(host, [address])
+        if self.is_encrypted:
+            return [host]
+        if not addresses:
+            raise ForbiddenAddress(
+                f"{host} has no address that Weir could check. Without TLS that is needed."
+            )
+        return list(addresses)
+
+    def _tunnel(
+        self, proxy: Proxy, host: str, port: int, timeout: float | None
+    ) -> httpcore.NetworkStream:
+        try:
+            addresses = _looked_up(proxy.host, proxy.port, self._deadline)
+            stream = self._dial(addresses, proxy.port, timeout)
+        except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+            raise httpcore.ConnectError(
+                f"the proxy {proxy} takes no connection: {error or type(error).__name__}"
+            ) from error
+        try:
+            wait = Deadline(self._deadline.left(ANSWER_S))
+            open_tunnel(_Stream(stream, wait), proxy, target_of(host, port))
+        except BaseException:
+            stream.close()
+            raise
+        return stream
 
 
 class _Stream(httpcore.NetworkStream):
@@ -157,12 +239,15 @@ def _as_httpcore() -> Iterator[None]:
         raise httpcore.WriteError(str(error)) from error
 
 
-def _looked_up(host: str, port: int, deadline: Deadline) -> list[str]:
+def _looked_up(
+    host: str, port: int, deadline: Deadline, longest_s: float | None = None
+) -> list[str]:
     """Return the addresses of a name, each once.
 
     In a thread, since a resolver takes no limit; in few, since one that hangs cannot be ended.
     """
-    if not _free_lookups.acquire(timeout=deadline.left(LOOKUP_S)):
+    longest_s = LOOKUP_S if longest_s is None else longest_s
+    if not _free_lookups.acquire(timeout=deadline.left(longest_s)):
         raise httpcore.ConnectError(
             f"{LOOKUPS} names are being looked up without an answer; look at the resolver"
         )
@@ -182,10 +267,10 @@ def _looked_up(host: str, port: int, deadline: Deadline) -> list[str]:
         _free_lookups.release()
         raise
     try:
-        answer = answers.get(timeout=deadline.left(LOOKUP_S))
+        answer = answers.get(timeout=deadline.left(longest_s))
     except queue.Empty:
         raise httpcore.ConnectError(
-            f"the name is not looked up within {LOOKUP_S:g} s; look at the resolver"
+            f"the name is not looked up within {longest_s:g} s; look at the resolver"
         ) from None
     if isinstance(answer, OSError | UnicodeError):
         raise httpcore.ConnectError(f"{host} has no address: {answer}") from answer

@@ -81,7 +81,9 @@ def post(address: str, body: bytes, headers: Mapping[str, str]) -> Answer:
 def _exchange(
     address: str, body: bytes, headers: Mapping[str, str]
 ) -> tuple[int, str, float | None]:
-    transport = CheckedTransport(settings.WEIR_PRIVATE_NETWORKS, Deadline(WHOLE_S))
+    transport = CheckedTransport(
+        settings.WEIR_PRIVATE_NETWORKS, Deadline(WHOLE_S), settings.WEIR_OUTGOING_PROXY
+    )
     with (
         httpx.Client(
             transport=transport,

@@ -154,7 +154,9 @@ class KeptRequests:
 
 
 def _exchange(request: Request) -> tuple[int, httpx.Headers, str]:
-    transport = CheckedTransport(settings.WEIR_PRIVATE_NETWORKS, Deadline(WHOLE_S))
+    transport = CheckedTransport(
+        settings.WEIR_PRIVATE_NETWORKS, Deadline(WHOLE_S), settings.WEIR_OUTGOING_PROXY
+    )
     received = bytearray()
     with (
         httpx.Client(

@@ -19,6 +19,7 @@ from tests.apps.integrations.conftest import connect, tick
 from tests.apps.integrations.faulty_server import Fault, served
 from tests.apps.integrations.servicenow_server import FakeServiceNow
 from tests.apps.integrations.token_server import PATH, FakeTokenServer
+from tests.connect_proxy import proxying
 from tests.factories.fleet import Harbour
 from tests.factories.plans import make_plan, submitted
 
@@ -364,6 +365,22 @@ def test_private_address_of_tokens_is_not_dialled(
     answer = api.post(f"/api/v1/connections/{connection.public_id}/test").json()
     assert "Only https:// is allowed" in answer["detail"]
     assert tokens.requests == []
+
+
+def test_tokens_and_tickets_go_by_the_proxy(
+    connection: Connection,
+    tokens: FakeTokenServer,
+    servicenow: FakeServiceNow,
+    settings: Any,
+    ines: User,
+) -> None:
+    submitted(make_plan(connection.systems.get(), ines), ines)
+    with proxying() as proxy:
+        settings.WEIR_OUTGOING_PROXY = proxy.settings()
+        tick(connection)
+    assert len(servicenow.rows) == 1
+    assert len(proxy.requests) == len(tokens.requests) + len(servicenow.requests)
+    assert "proxy:pass" not in everything_stored()
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from apps.integrations.domain.contract import Failed, Refused, Sent, Unreachable
 from apps.integrations.services import kept_requests
 from apps.integrations.services.http_session import HttpSession
 from tests.apps.integrations.faulty_server import Fault, FaultyServer, served
+from tests.connect_proxy import proxying
 from weir.errors import InvalidProblem
 
 SECRET = "tok-123456789"
@@ -333,6 +334,21 @@ def test_answer_holds_nothing_that_cannot_be_stored(reachable: None) -> None:
     with served(server) as address:
         answer = session(address)[0].send("GET", "/")
     assert answer.json == {"a\ufffd": ["b?", {"c": "\ufffdä"}], "n": 1}
+
+
+def test_requests_go_by_the_proxy_whose_refusal_arrived_nowhere(
+    reachable: None, settings: Any
+) -> None:
+    with served(Listener()) as address, proxying() as proxy:
+        settings.WEIR_OUTGOING_PROXY = proxy.settings()
+        asking, kept = session(address)
+        assert asking.send("POST", "/a", {}).status == 200
+        proxy.answer = b"HTTP/1.1 407 weir:proxy:pass\r\n\r\n"
+        with pytest.raises(Unreachable, match=r"the proxy 127.0.0.1:\d+ wants another") as caught:
+            asking.send("POST", "/a", {})
+    assert caught.value.not_sent
+    assert proxy.requests == [address.removeprefix("http://")] * 2
+    assert "pass" not in str(kept).replace("password", "")
 
 
 # --- masking

@@ -20,6 +20,7 @@ from apps.notifications.services import (
 )
 from tests.apps.notifications.conftest import Clock, add, begin, change, texts_in, work
 from tests.apps.webhooks.receiver import Receiver, receiving
+from tests.connect_proxy import proxying
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clock")]
 
@@ -292,3 +293,14 @@ def test_an_answer_says_nothing_of_what_was_edited_meanwhile(
     assert (channel.problem, channel.last_sent_at) == ("", None)
     assert work(clock) == 1
     assert json.loads(chat.received[-1].body)["type"] == "message"
+
+
+def test_messages_go_by_the_proxy(
+    channel: Channel, chat: Receiver, clock: Clock, settings: Any
+) -> None:
+    begin(clock)
+    with proxying() as proxy:
+        settings.WEIR_OUTGOING_PROXY = proxy.settings()
+        assert work(clock) == 1
+    assert len(chat.received) == 1
+    assert proxy.requests == [chat.address.split("/")[2]]

@@ -29,6 +29,7 @@ from apps.webhooks.services.queue import last_event
 from apps.webhooks.services.send import secrets_of
 from tests.apps.webhooks.conftest import deliver, make_webhook
 from tests.apps.webhooks.receiver import Receiver, receiving
+from tests.connect_proxy import proxying
 from tests.factories import make_broker, make_system, make_topic, make_user
 from weir.lifecycle.deliveries import DeliveryState
 
@@ -308,3 +309,21 @@ def test_what_an_answer_repeats_of_the_address_is_masked(
     (one,) = only(hook).tries.all()
     assert "Cannot POST" in one.response
     assert "of-the-chat" not in one.response
+
+
+def test_events_go_by_the_proxy(
+    hook: Webhook, receiver: Receiver, harbour: System, settings: Any
+) -> None:
+    make_topic(harbour, "tides")
+    with proxying() as proxy:
+        settings.WEIR_OUTGOING_PROXY = proxy.settings()
+        proxy.answer = b"HTTP/1.1 403 Forbidden\r\n\r\n"
+        assert deliver(hook) == 0
+        assert "(403). Have it allowed there" in only(hook).problem
+        assert receiver.received == []
+        proxy.answer = b""
+        Webhook.objects.update(retry_at=None)
+        Delivery.objects.update(next_at=timezone.now())
+        assert deliver(hook) == 1
+    assert len(receiver.received) == 1
+    assert proxy.requests == [receiver.address.split("/")[2]] * 2
