@@ -165,7 +165,7 @@ def _mail(source: Mapping[str, str]) -> MailServer | None:
 def _proxy(source: Mapping[str, str]) -> Proxy | None:
     """Read `http://`, with user and password where the proxy wants them, and its exceptions."""
     name, example = "WEIR_OUTGOING_PROXY", "http://user:password@proxy.example.org:3128"
-    names, networks = _proxy_exceptions(source, f"{name}_EXCEPT")
+    names, networks = _proxy_exceptions(source)
     url = _secret(source, name)
     if not url:
         return None
@@ -198,9 +198,10 @@ def _proxy(source: Mapping[str, str]) -> Proxy | None:
 
 
 def _proxy_exceptions(
-    source: Mapping[str, str], name: str
+    source: Mapping[str, str],
 ) -> tuple[tuple[str, ...], tuple[IPv4Network | IPv6Network, ...]]:
     """Read the hosts, domains and networks that are reached without the proxy."""
+    name = "WEIR_OUTGOING_PROXY_EXCEPT"
     names: list[str] = []
     networks: list[IPv4Network | IPv6Network] = []
     for text in source.get(name, "").lower().replace(",", " ").split():

@@ -21,6 +21,9 @@ from config.env import read_environment
 from config.stack.site import ROOT
 
 DOCKER = ROOT / "docker"
+SENDING = ("web", "imports")
+"""What sends to ServiceNow and others, to webhooks and to chats."""
+
 OURS = ("migrate", "web", "worker", "control", "imports", "beat", "coordinator")
 
 
@@ -163,8 +166,9 @@ def test_images_keep_pins_and_leave_embedded_servers_out(
     assert text.count("--hash=sha256:") >= len(names)
 
 
-def test_services_point_to_things_that_exist(compose: dict[str, Any]) -> None:
+def test_services_point_to_things_that_exist(compose: dict[str, Any], tmp_path: Path) -> None:
     services = compose["services"]
+    places = (DOCKER, secrets_of(tmp_path).parent)
     for name, service in services.items():
         assert ("image" in service) != ("build" in service), name
         if "build" in service:
@@ -177,7 +181,10 @@ def test_services_point_to_things_that_exist(compose: dict[str, Any]) -> None:
             assert secret in compose["secrets"]
         for volume in service.get("volumes", []):
             source = volume.split(":")[0]
-            assert source in compose["volumes"] or (DOCKER / source).exists(), source
+            is_there = any((place / source).exists() for place in places)
+            assert source in compose["volumes"] or is_there, source
+        for file in service.get("env_file", []):
+            assert any((place / file["path"]).is_file() for place in places), file
     runs(services["migrate"]["command"])
 
 
@@ -200,7 +207,8 @@ def test_application_accepts_the_environment_of_its_services(
     compose: dict[str, Any], tmp_path: Path
 ) -> None:
     secrets = secrets_of(tmp_path)
-    assert {path.name for path in secrets.iterdir()} == set(compose["secrets"])
+    made = {path.name for path in secrets.iterdir()}
+    assert made == {*compose["secrets"], "credentials", "credentials.env"}
     for name in OURS:
         service = compose["services"][name]
         values = {
@@ -278,8 +286,50 @@ def test_credentials_and_secrets_reach_whom_they_are_for_and_nobody_else(
     assert writes["agent-secrets"] == {"broker-config"}
     assert sees["broker"] == {"broker-config", "nats"}
     assert sees["agent-state"] == {"agent"}
+    assert sees["./secrets/credentials"] == set(SENDING)
+    assert "./secrets/credentials" not in writes
+    reading = {name for name, service in compose["services"].items() if "env_file" in service}
+    assert reading == set(SENDING)
     clients = {n for n, s in compose["services"].items() if "client_key" in s.get("secrets", [])}
     assert clients == {"broker-config"}
+
+
+def test_credentials_of_other_systems_are_found_by_those_who_send_to_them(
+    compose: dict[str, Any], tmp_path: Path
+) -> None:
+    """As `file:/run/secrets/weir/servicenow`, and as variables of the processes."""
+    secrets = secrets_of(tmp_path)
+    file = secrets / "credentials" / "servicenow"
+    file.write_text("weir:correct horse")
+    file.chmod(0o600)
+    secrets_of(tmp_path)
+    assert file.read_text() == "weir:correct horse"
+    # Another user reads them inside; outside the folder above keeps others away.
+    modes = [path.stat().st_mode & 0o777 for path in (file, file.parent, secrets)]
+    assert modes == [0o444, 0o755, 0o700]
+    for name in SENDING:
+        service = compose["services"][name]
+        mounted = dict(volume.split(":")[:2] for volume in service["volumes"])
+        inside = mounted["./secrets/credentials"]
+        assert mounted["shared"] == "/data"
+        assert service["networks"] == ["inside", "outside"]
+        values = {
+            key: default_values(str(value)).replace("/run/secrets/", f"{secrets}/")
+            for key, value in service["environment"].items()
+        }
+        read = read_environment({**values, "WEIR_CREDENTIALS_DIR": inside})
+        assert service["environment"]["WEIR_CREDENTIALS_DIR"] == inside == "/run/secrets/weir"
+        assert (read.credentials_dir, read.outgoing_proxy) == (Path(inside), None)
+        assert (read.private_networks, read.plain_http) == ((), False)
+
+
+def test_worker_that_sees_credentials_takes_what_is_sent_with_them(
+    stages: dict[str, list[list[str]]],
+) -> None:
+    command = json.loads(dict(stages["imports"][1:])["CMD"])
+    queues = command[command.index("--queues") + 1].split(",")
+    for task in ("integrations.work", "webhooks.send", "notifications.post"):
+        assert settings.CELERY_TASK_ROUTES[task]["queue"] in queues
 
 
 def test_enrolment_writes_where_the_agent_reads(compose: dict[str, Any]) -> None:
