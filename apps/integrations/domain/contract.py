@@ -140,6 +140,9 @@ class Status:
 class Connector(Protocol):
     """What a product is asked to do with changes. Each method may be repeated."""
 
+    search_lag_s: float
+    """How long `find` may miss what was made."""
+
     def test(self) -> str:
         """Ask something that changes nothing; return what answers, as a sentence."""
         ...

@@ -133,6 +133,8 @@ class Work:
         self.sends_until = time.monotonic() + SENDING_S
         self.under_way: Message | Change | None = None
         """What is sent or looked at."""
+        self.settle = SETTLE
+        """How long what is sent is left alone where its answer is lost."""
         self.last: Sent | None = None
         """The last exchange since a connector was made."""
         self.failing: set[int] = set()
@@ -203,7 +205,7 @@ class Work:
 
     def _attempt(self, change: Change, message: Message) -> bool:
         """Send a message; return whether the next one may follow, else it was put off."""
-        self.under_way = message
+        self.under_way, self.settle = message, SETTLE
         try:
             try:
                 self._send(change, message)
@@ -272,15 +274,17 @@ class Work:
             problem=storable(problem),
             refused=refused,
             next_at=now + pause,
-            settles_at=now + SETTLE if lost and is_write(self.last) else None,
+            settles_at=now + self.settle if lost and is_write(self.last) else None,
         )
 
     def _send(self, change: Change, message: Message) -> None:
         connector = self._connector(change)
         again = message.attempts > 0
+        kind, payload = Kind(message.kind), message.payload
+        if kind == Kind.OPEN:
+            self.settle = SETTLE + timedelta(seconds=connector.search_lag_s)
         if not self._count(message):
             return
-        kind, payload = Kind(message.kind), message.payload
         if kind == Kind.OPEN:
             self._open(change, message, connector, again=again)
             return
@@ -318,7 +322,7 @@ class Work:
                 return False
             row.attempts += 1
             # A worker that is killed now leaves this behind.
-            row.settles_at = timezone.now() + SETTLE
+            row.settles_at = timezone.now() + self.settle
             row.save(update_fields=["attempts", "settles_at", "updated_at"])
         return True
 

@@ -49,6 +49,32 @@ describe("parameters drawn from their description", () => {
     });
   });
 
+  it("keeps objects and lists within a mapping, and texts that only look like them", () => {
+    const fields = [parameter("fields", "mapping")];
+    const values = {
+      fields: {
+        customfield_1: { value: "Normal: 2" },
+        labels: ["a", "b"],
+        title: "{title}",
+        team: "bus",
+      },
+    };
+    const draft = parameterDraft(fields, values);
+    expect(draft.fields).toContain('customfield_1: {"value":"Normal: 2"}');
+    expect(readParameters(fields, draft)).toEqual({ values, errors: [] });
+  });
+
+  it("leaves out what goes with another choice", () => {
+    const ways = [
+      parameter("way", "string"),
+      parameter("scope", "string", { only_with: { way: "oauth" } }),
+      parameter("tries", "integer", { only_with: { way: "oauth" } }),
+    ];
+    const draft = { way: "basic", scope: "read", tries: "many" };
+    expect(readParameters(ways, draft)).toEqual({ values: { way: "basic" }, errors: [] });
+    expect(readParameters(ways, { ...draft, way: "oauth" }).errors).toHaveLength(1);
+  });
+
   it("names the field of what is no number and leaves out what is empty", () => {
     const { values, errors } = readParameters(described, {
       weight: "much",

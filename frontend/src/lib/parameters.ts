@@ -19,23 +19,35 @@ function pointsOf(value: unknown): Point[] {
   });
 }
 
+const isNested = (value: unknown) => typeof value === "object" && value !== null;
+
+/** An object or a list within a mapping is typed as JSON; anything else is a text as it stands. */
+function valueOf(text: string): unknown {
+  if (!/^[[{]/.test(text)) return text;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
 /** A mapping is typed as lines such as "X-Team: messaging". */
 function linesOf(value: unknown): string {
   if (typeof value !== "object" || value === null) return "";
   return Object.entries(value)
-    .map(([name, text]) => `${name}: ${asText(text)}`)
+    .map(([name, one]) => `${name}: ${isNested(one) ? JSON.stringify(one) : asText(one)}`)
     .join("\n");
 }
 
 function readLines(text: string, path: string): { value?: unknown; errors: FieldProblem[] } {
-  const value: Record<string, string> = {};
+  const value: Record<string, unknown> = {};
   for (const [index, line] of text.split("\n").entries()) {
     if (line.trim() === "") continue;
     const [name = "", ...rest] = line.split(":");
     if (name.trim() === "" || rest.length === 0) {
       return { errors: [{ field: path, message: `Line ${index + 1}: write "name: value".` }] };
     }
-    value[name.trim()] = rest.join(":").trim();
+    value[name.trim()] = valueOf(rest.join(":").trim());
   }
   return { value, errors: [] };
 }

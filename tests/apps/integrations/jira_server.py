@@ -35,6 +35,8 @@ class FakeJira(FaultyServer):
         """The last parts of addresses that this account may not write to."""
         self.sloppy = False
         """Every search is answered with every issue."""
+        self.screens: dict[str, dict[str, Any]] = {}
+        """Fields of the screens on the way to a state."""
         self.unsearchable: set[str] = set()
         """Issues that the index of the search does not have yet."""
 
@@ -154,7 +156,7 @@ class FakeJira(FaultyServer):
         if row is None:
             return 404, {"errorMessages": ["Issue does not exist or you do not have permission."]}
         if path[2:] == ["transitions"]:
-            return self._transitions(method, row, body)
+            return self._transitions(method, row, query, body)
         if path[2:] == ["comment"]:
             return self._comments(method, row, query, body)
         return 200, self._shown(row, query)
@@ -220,17 +222,29 @@ class FakeJira(FaultyServer):
         shown = {name: value for name, value in fields.items() if name in wanted}
         return {"id": row["id"], "key": row["key"], "fields": shown}
 
-    def _transitions(self, method: str, row: dict[str, Any], body: Any) -> tuple[int, Any]:
+    def _transitions(
+        self, method: str, row: dict[str, Any], query: dict[str, str], body: Any
+    ) -> tuple[int, Any]:
         ways = [way for way in WAYS if row["state"] in way[2]]
         if method == "GET":
-            return 200, {
-                "transitions": [
-                    {"id": way[0], "name": way[1], "to": {"name": way[3]}} for way in ways
-                ]
-            }
+            shown = [
+                {"id": way[0], "name": way[1], "to": {"name": way[3]}}
+                | ({"fields": self.screens.get(way[3], {})} if "expand" in query else {})
+                for way in ways
+            ]
+            return 200, {"transitions": shown}
         chosen = [way for way in ways if way[0] == body["transition"]["id"]]
         if not chosen:
             return 400, {"errorMessages": ["It seems that you have tried an illegal operation."]}
+        fields, screen = body.get("fields", {}), self.screens.get(chosen[0][3], {})
+        message = "It is not on the appropriate screen."
+        wrong = {name: message for name in fields if name not in screen}
+        for name, one in screen.items():
+            if one["required"] and not one["hasDefaultValue"] and name not in fields:
+                wrong[name] = f"{one['name']} is required."
+        if wrong:
+            return 400, {"errorMessages": [], "errors": wrong}
+        row["fields"] |= fields
         self._to(row, chosen[0][3])
         return 204, ""
 

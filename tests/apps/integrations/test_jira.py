@@ -4,12 +4,12 @@ import os
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
-
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
@@ -18,7 +18,13 @@ from apps.executions.services import execution_stop, executions_tick
 from apps.integrations.connectors.jira import connect as jira_at
 from apps.integrations.connectors.jira import texts
 from apps.integrations.connectors.jira.settings import JiraSettings
-from apps.integrations.domain.contract import ChangeText, Connector, ExchangeError, Refused
+from apps.integrations.domain.contract import (
+    ChangeText,
+    Connector,
+    Ending,
+    ExchangeError,
+    Refused,
+)
 from apps.integrations.models import Connection, Message, MessageKind
 from apps.integrations.services import changes_follow, connection_test
 from apps.integrations.services.http_session import HttpSession
@@ -529,6 +535,43 @@ def test_link_leads_where_people_open_jira(
     submitted(plan, ines)
     tick(connection)
     assert plan.changes.get().link == "https://example.atlassian.net/browse/OPS-1"
+
+
+def test_screen_on_the_way_to_a_state_is_filled_or_names_what_it_asks_for(
+    connection: Connection, jira: FakeJira, plan: Plan, ines: User
+) -> None:
+    submitted(plan, ines)
+    tick(connection)
+    jira.only()["state"] = "Implementing"
+    optional = {"name": "Assignee", "required": False, "hasDefaultValue": False}
+    preset = {"name": "Impact", "required": True, "hasDefaultValue": True}
+    needed = {"name": "Resolution", "required": True, "hasDefaultValue": False}
+    jira.screens["Completed"] = {"assignee": optional, "impact": preset, "resolution": needed}
+    record = plan.changes.get().record
+    assert record is not None
+    with pytest.raises(Refused, match=r"completed: .* asks for Resolution \(resolution\)\. Give"):
+        connector_of(connection).end(record, Ending.SUCCEEDED, "Done.")
+    fields = {"resolution": {"name": "Done"}, "customfield_10099": "of another screen"}
+    connection.settings["transition_fields"] = fields
+    connector_of(connection).end(record, Ending.SUCCEEDED, "Done.")
+    assert jira.only()["state"] == "Completed"
+    assert jira.only()["fields"]["resolution"] == {"name": "Done"}
+    assert len(jira.comments()) == 1, "how it ended is written once"
+
+
+def test_change_whose_answer_was_lost_is_looked_for_once_the_search_shows_it(
+    connection: Connection, jira: FakeJira, plan: Plan, edition: str, ines: User
+) -> None:
+    submitted(plan, ines)
+    jira.faults.append(Fault(done=True, drop=True, method="POST"))
+    tick(connection)
+    message = Message.objects.get()
+    assert message.settles_at is not None
+    wait = message.settles_at - timezone.now()
+    lag = timedelta(minutes=5) if edition == "cloud" else timedelta(0)
+    assert timedelta(seconds=60) < wait - lag <= timedelta(seconds=90)
+    tick(connection)
+    assert len(posts(jira)) == 1
 
 
 PAGES = [

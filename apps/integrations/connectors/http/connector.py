@@ -38,6 +38,8 @@ from apps.integrations.domain.contract import (
 class HttpEndpoint:
     """The changes of one endpoint."""
 
+    search_lag_s = 0.0
+
     def __init__(self, settings: HttpSettings, session: Session) -> None:
         self.settings = settings
         self.session = session

@@ -34,6 +34,9 @@ DESK = "/rest/servicedeskapi"
 OPT_IN = {"X-ExperimentalApi": "opt-in"}
 """Approvals are an experimental part of the API on some servers of Data Center."""
 
+CLOUD_SEARCH_LAG_S = 300.0
+"""The search of Jira Cloud shows an issue seconds, seldom minutes after it was made."""
+
 PAGE, PAGES = 50, 20
 DONE = "done"
 Row = Mapping[str, Any]
@@ -46,6 +49,7 @@ class Jira:
         self.settings = settings
         self.session = session
         self.is_cloud = settings.edition == CLOUD
+        self.search_lag_s = CLOUD_SEARCH_LAG_S if self.is_cloud else 0.0
         self.api = f"/rest/api/{3 if self.is_cloud else 2}"
 
     def test(self) -> str:
@@ -230,24 +234,47 @@ class Jira:
         if not wanted or state.casefold() == wanted.strip().casefold():
             return
         path = f"{self.api}/issue/{record.id}/transitions"
-        ways = _object(self.session.send("GET", path)).get("transitions")
+        query = {"expand": "transitions.fields"}
+        ways = _object(self.session.send("GET", path, query=query)).get("transitions")
         if not isinstance(ways, list):
             raise Failed("Jira answers with something else than transitions.", status=200)
-        known: dict[str, str] = {}
+        known: dict[str, Row] = {}
         for way in ways:
             target = way.get("to") if isinstance(way, Mapping) else None
             if isinstance(target, Mapping) and way.get("id") is not None:
-                known.setdefault(str(target.get("name")), str(way["id"]))
+                known.setdefault(str(target.get("name")), way)
         chosen = next(
-            (way for name, way in known.items() if name.casefold() == wanted.strip().casefold()), ""
+            (way for name, way in known.items() if name.casefold() == wanted.strip().casefold()),
+            None,
         )
-        if not chosen:
+        if chosen is None:
             leads = f"only to {', '.join(sorted(known))}" if known else "nowhere"
             raise Refused(
                 f"{record.number} stays in {state}: from there this account gets {leads}, not to "
                 f"{wanted}. Give it the right, or correct the settings."
             )
-        self.session.send("POST", path, {"transition": {"id": chosen}})
+        body: dict[str, Any] = {"transition": {"id": str(chosen["id"])}}
+        fields = self._screen_fields(record, chosen, wanted)
+        self.session.send("POST", path, {**body, "fields": fields} if fields else body)
+
+    def _screen_fields(self, record: Record, way: Row, wanted: str) -> Row:
+        """Return what the screen of a transition is filled with. Refuses one that asks for more."""
+        screen, given = _fields(way), self.settings.transition_fields
+        missing = [
+            f"{one.get('name') or name} ({name})"
+            for name, one in screen.items()
+            if isinstance(one, Mapping)
+            and one.get("required") is True
+            and one.get("hasDefaultValue") is not True
+            and name not in given
+        ]
+        if missing:
+            raise Refused(
+                f"{record.number} does not get to {wanted}: the screen on the way asks for "
+                f"{', '.join(sorted(missing))}. Give it in `transition_fields`, or let it be empty "
+                "there."
+            )
+        return {name: value for name, value in given.items() if name in screen}
 
     def _read(self, record: Record) -> Row:
         """Return the fields of a change. Refuses one that has another's correlation id."""

@@ -90,6 +90,14 @@ class JiraSettings:
     succeeded_state: str = _text("State of a plan that was carried out; empty: it stays.")
     failed_state: str = _text("State of a plan that failed; empty: it stays.")
     cancelled_state: str = _text("State of a plan that was given up; empty: it stays.")
+    transition_fields: Mapping[str, Any] = field(
+        default_factory=dict,
+        metadata=about(
+            help='Fields of the screens on the way to these states, such as resolution: {"name": '
+            '"Done"}. Each is filled where a screen has it.',
+            type="mapping",
+        ),
+    )
     headers: Mapping[str, str] = field(default_factory=dict, metadata=HEADERS)
 
     @property
@@ -131,11 +139,14 @@ class JiraSettings:
             raise InvalidProblem("issue_type", "Give the name of a type, such as Change.")
 
     def _check_more(self) -> None:
-        if not isinstance(self.fields, dict):
-            raise InvalidProblem("fields", 'Write an object such as {"customfield_10010": "a"}.')
+        for setting in ("fields", "transition_fields"):
+            given = getattr(self, setting)
+            if not isinstance(given, dict):
+                raise InvalidProblem(setting, 'Write an object such as {"customfield_10010": "a"}.')
+            for name in given:
+                if not _FIELD.fullmatch(name):
+                    raise InvalidProblem(setting, f'"{name[:60]}" is no name of a field.')
         for name in self.fields:
-            if not _FIELD.fullmatch(name):
-                raise InvalidProblem("fields", f'"{name[:60]}" is no name of a field.')
             if name in (*WRITTEN, self.start_field, self.end_field):
                 raise InvalidProblem("fields", f"{name} is filled by Weir itself; leave it out.")
         for name in ("start_field", "end_field"):

@@ -41,6 +41,8 @@ Row = Mapping[str, Any]
 class ServiceNow:
     """The changes of one instance."""
 
+    search_lag_s = 0.0
+
     def __init__(self, settings: ServiceNowSettings, session: Session) -> None:
         self.settings = settings
         self.session = session
