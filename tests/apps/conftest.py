@@ -55,15 +55,19 @@ def _is_ours(file: str) -> bool:
     )
 
 
+@pytest.fixture(scope="session")
+def _valkey() -> Iterator[redis.Redis]:
+    """One client for what every test asks of Valkey: to connect takes longer than to ask."""
+    with redis.Redis.from_url(django_settings.WEIR_BROKER_URL) as client:
+        yield client
+
+
 @pytest.fixture(autouse=True)
-def _no_throttling_between_tests() -> None:
+def _no_throttling_between_tests(_valkey: redis.Redis) -> None:
     """Sign-in attempts are counted in Valkey; each test starts with a clean count."""
-    client = redis.Redis.from_url(django_settings.WEIR_BROKER_URL)
-    counts = list(client.scan_iter(f"{PREFIX}*"))
+    counts = list(_valkey.scan_iter(f"{PREFIX}*", count=1000))
     if counts:
-        client.delete(*counts)
-    client.close()
-    return
+        _valkey.delete(*counts)
 
 
 @pytest.fixture

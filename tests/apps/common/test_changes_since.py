@@ -66,7 +66,9 @@ def shown(row: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 @pytest.fixture
-def harbour(db: None) -> Harbour:
+def harbour(db: None, monkeypatch: pytest.MonkeyPatch) -> Harbour:
+    # A lease that runs out in the middle changes the state of its agent, by time alone.
+    monkeypatch.setattr("apps.telemetry.services.agents.LEASE_S", 3600.0)
     harbour = make_harbour()
     harbour.system.refresh_from_db()
     return harbour
