@@ -81,21 +81,21 @@ class Shape(models.TextChoices):
     TEAMS = "teams", "Microsoft Teams"
 
 
-class TrialOutcome(models.TextChoices):
+class ChannelTestOutcome(models.TextChoices):
     """Name what became of the last test of a channel."""
 
     NONE = "none", "No test was asked for"
     WAITING = "waiting", "It waits to be posted"
     DELIVERED = "delivered", "The chat took it"
     ACCEPTED = "accepted", "The chat accepted it, and says nothing of what becomes of it"
-    FAILED = "failed", "The chat did not take it"
+    FAILED = "failed", "It was not taken, or nobody knows whether it was"
 
 
-ENDED = [TrialOutcome.DELIVERED, TrialOutcome.ACCEPTED, TrialOutcome.FAILED]
+TEST_ENDED = [ChannelTestOutcome.DELIVERED, ChannelTestOutcome.ACCEPTED, ChannelTestOutcome.FAILED]
 TIMES_OF_OUTCOME = (
-    Q(test_outcome=TrialOutcome.NONE, test_asked_at=None, test_ended_at=None)
-    | Q(test_outcome=TrialOutcome.WAITING, test_asked_at__isnull=False, test_ended_at=None)
-    | Q(test_outcome__in=ENDED, test_asked_at__isnull=False, test_ended_at__isnull=False)
+    Q(test_outcome=ChannelTestOutcome.NONE, test_asked_at=None, test_ended_at=None)
+    | Q(test_outcome=ChannelTestOutcome.WAITING, test_asked_at__isnull=False, test_ended_at=None)
+    | Q(test_outcome__in=TEST_ENDED, test_asked_at__isnull=False, test_ended_at__isnull=False)
 )
 
 
@@ -120,9 +120,9 @@ class Channel(Choice):
     retry_at = models.DateTimeField(null=True)
     test_outcome = models.CharField(
         max_length=9,
-        choices=TrialOutcome.choices,
-        default=TrialOutcome.NONE,
-        db_default=TrialOutcome.NONE,
+        choices=ChannelTestOutcome.choices,
+        default=ChannelTestOutcome.NONE,
+        db_default=ChannelTestOutcome.NONE,
         help_text="Of the last test, whatever came of other messages.",
     )
     test_asked_at = models.DateTimeField(null=True)

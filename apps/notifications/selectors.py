@@ -19,10 +19,7 @@ from django.db.models.functions import Coalesce
 from apps.inbox.domain.items import Cause, ItemKind, Source
 from apps.notifications.domain.lines import CHANNELS_PAGE
 from apps.notifications.models import Channel, Message, Notice
-
-FAILING = 3
-"""Failures in a row after which an administrator is called: what is over after minutes needs
-nobody."""
+from apps.webhooks.domain.retries import FAILING
 
 M = TypeVar("M", bound=Model)
 
@@ -42,8 +39,8 @@ def channel_rows() -> QuerySet[Channel]:
 
 
 def failing_channels(now: datetime) -> Iterator[Cause]:
-    """Yield channels that take no messages, tried again and again, or gave one up. Why says their
-    page: channels hear of items, and who reads those sees no credential's name."""
+    """Yield channels that take no messages, tried again and again, or that missed one. Why says
+    their page: channels hear of items, and who reads those sees no credential's name."""
     given_up = Message.objects.filter(
         channel=OuterRef("pk"), is_missed=True, given_up_at__gte=OuterRef("failing_since")
     )
@@ -52,8 +49,8 @@ def failing_channels(now: datetime) -> Iterator[Cause]:
         yield Cause(
             kind=ItemKind.CHANNEL_FAILING,
             about=str(row.public_id),
-            title=f"The chat channel {row.name} takes no messages",
-            detail="Whoever reads it hears of nothing new. Its page says why, and sends a test.",
+            title=f"The chat channel {row.name} did not take its last messages",
+            detail="Whoever reads it may miss what is new. Its page says why, and sends a test.",
             page=CHANNELS_PAGE,
             since=row.failing_since or now,
         )

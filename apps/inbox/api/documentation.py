@@ -23,6 +23,6 @@ MEANINGS = {
         "connection_failing": "A connection does not answer.",
         "changes_refused": "A connection refuses what is sent about changes, or their reading.",
         "webhook_failing": "A receiver of events takes none.",
-        "channel_failing": "A channel of a chat takes no messages.",
+        "channel_failing": "A channel of a chat did not take its last messages.",
     }
 }

@@ -1,4 +1,4 @@
-"""Name what an inbox holds, and who is called to it."""
+"""Name what an inbox holds, who is called to it, and what works out the causes."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -106,12 +106,12 @@ def backlog_items_keep() -> int:
     return _keep([Source("full", partial(of_backlogs, known=known), BACKLOGS)])
 
 
-def _keep(sources: Iterable[Source]) -> int:
+def _keep(chosen: Iterable[Source]) -> int:
     """Bring items to what each source says. What cannot be worked out keeps nothing else from it,
     and stays as it was."""
     count = 0
     away: Exception | None = None
-    for source in sources:
+    for source in chosen:
         try:
             with transaction.atomic():
                 # One process of many keeps the items of a source.

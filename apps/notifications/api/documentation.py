@@ -20,7 +20,7 @@ MEANINGS = {
         "delivered": "The chat answered that it took the test.",
         "accepted": "The chat accepted the test (202) and does the rest later, of which it says "
         "nothing: look into the channel.",
-        "failed": "The chat did not take the test.",
+        "failed": "It was not taken, or nobody knows whether it was: `test_problem` says which.",
     },
 }
 

@@ -15,16 +15,16 @@ from apps.inbox.api.serializers import ITEM_KINDS
 from apps.integrations.api.serializers import CONNECTION_COMMANDS
 from apps.notifications.models import (
     Channel,
+    ChannelTestOutcome,
     Message,
     NotificationSettings,
     Shape,
-    TrialOutcome,
 )
 from apps.policies.domain.windows import timezone_error
 from apps.systems.api.entities import SystemReference
 
 CHANNEL_SHAPES = choices(*Shape.values)
-TEST_OUTCOMES = choices(*TrialOutcome.values)
+TEST_OUTCOMES = choices(*ChannelTestOutcome.values)
 
 
 class ChoiceRules:
@@ -200,9 +200,7 @@ class ChannelSerializer(ChoiceRules, Form[Channel]):
             row["credential"] = ""
             # Why it was not taken may say where the credential is.
             row["problem"] = row["problem"] and "It takes no messages; administrators see why."
-            row["test_problem"] = row["test_problem"] and (
-                "It did not take the test; administrators see why."
-            )
+            row["test_problem"] = row["test_problem"] and "Administrators see why."
         return row
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
                     ("waiting", "It waits to be posted"),
                     ("delivered", "The chat took it"),
                     ("accepted", "The chat accepted it, and says nothing of what becomes of it"),
-                    ("failed", "The chat did not take it"),
+                    ("failed", "It was not taken, or nobody knows whether it was"),
                 ],
                 db_default="none",
                 default="none",

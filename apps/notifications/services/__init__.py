@@ -1,5 +1,6 @@
 """Tell people and channels of chats what is new in the inbox."""
 
+from apps.notifications.services.channel_tests import channel_test
 from apps.notifications.services.channels import (
     channel_create,
     channel_delete,
@@ -11,7 +12,6 @@ from apps.notifications.services.messages import messages_tidy
 from apps.notifications.services.notices import notices_note
 from apps.notifications.services.recipients import settings_of
 from apps.notifications.services.settings import notification_settings_update
-from apps.notifications.services.trials import channel_test
 
 __all__ = [
     "channel_create",

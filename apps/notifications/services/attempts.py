@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.notifications.domain.timing import due_at, is_quiet
-from apps.notifications.models import Message, Notice
+from apps.notifications.models import Channel, Message, Notice
 from apps.notifications.services.recipients import Recipient, recipient_locked
 
 PAUSES_S = (60.0, 300.0, 900.0, 3600.0)
@@ -74,13 +74,15 @@ def _may_be_sent(message: Message, recipient: Recipient, now: datetime) -> bool:
     if message.failing_since is not None and now - message.failing_since > GIVEN_UP_AFTER:
         message.given_up_at, message.is_missed = now, _is_missed(message)
         message.save(update_fields=["given_up_at", "is_missed"])
+        # It shows how many it missed.
+        Channel.objects.filter(pk=message.channel_id).update(updated_at=now)
         return False
     return True
 
 
 def _is_missed(message: Message) -> bool:
-    """Return whether a message that is given up untaken is one that a channel has to hear of: it
-    sees no inbox, and who reads it waits for nothing."""
+    """Return whether a message that is given up untaken is counted: a channel hears later how many
+    it missed. People have their inbox, and a test has an outcome of its own."""
     return message.channel_id is not None and not message.is_test
 
 

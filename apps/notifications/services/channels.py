@@ -15,8 +15,8 @@ from apps.common.editing import check_name_free, lock_version
 from apps.common.errors import ApplicationError
 from apps.common.outgoing.credentials import check_reference
 from apps.notifications.models import Channel, Message, Notice
+from apps.notifications.services.channel_tests import channel_test_follows_edit
 from apps.notifications.services.choices import choice_change, due_times_follow
-from apps.notifications.services.trials import trial_follows_edit
 from apps.systems.models import System
 from weir.errors import InvalidProblem
 
@@ -68,7 +68,7 @@ def channel_update(
     is_anew = any(getattr(row, name) != value for name, value in old.items())
     if is_anew:
         row.problem, row.failures, row.failing_since, row.retry_at = "", 0, None, None
-        trial_follows_edit(row)
+        channel_test_follows_edit(row, is_reshaped=row.shape != old["shape"])
     _save(row, systems, "all_systems" in given)
     if is_anew:
         _forget(row)

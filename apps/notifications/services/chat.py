@@ -24,11 +24,11 @@ from apps.common.outgoing.credentials import FIELD, check_server, credential_val
 from apps.common.outgoing.masking import masked
 from apps.common.outgoing.posting import WHOLE_S, Answer, post
 from apps.notifications.domain.lines import cut, flat
-from apps.notifications.models import Channel, Message, TrialOutcome
+from apps.notifications.models import Channel, ChannelTestOutcome, Message
 from apps.notifications.services.attempts import attempt_begin, attempt_end, pause_after
+from apps.notifications.services.channel_tests import EDITED, channel_test_end
 from apps.notifications.services.messages import logged, messages_write
 from apps.notifications.services.recipients import ChatChannel
-from apps.notifications.services.trials import EDITED, trial_end
 from weir.errors import InvalidProblem
 
 LONGEST_S = 20.0
@@ -50,7 +50,7 @@ ACCEPTED = 202
 SHOWN = 200
 """Characters that are shown of what a chat answers."""
 
-DIED = "A worker ended while it posted the message."
+DIED = "A worker ended while it posted the test; whether the chat took it is unknown."
 HEADERS = {
     "Content-Type": "application/json",
     "Accept-Encoding": "identity",
@@ -126,14 +126,22 @@ def _post(messages: Sequence[Message], threads: ThreadPoolExecutor) -> int:
 def _begin(message: Message) -> Channel | None:
     """Count an attempt. Returns the channel to post to; None: it is not posted now."""
     if message.is_test and message.attempts:
-        assert message.channel is not None
-        _note(message, message.channel, _failure(DIED))
+        _end_unknown(message)
         return None
     recipient = attempt_begin(message)
     if not isinstance(recipient, ChatChannel):
         return None
     Channel.objects.filter(pk=recipient.row.pk).update(tried_at=timezone.now())
     return recipient.row
+
+
+@transaction.atomic
+def _end_unknown(message: Message) -> None:
+    """Give up a test whose worker died. Nothing came of it that the channel is to blame for, which
+    may have been edited since."""
+    row = Channel.objects.select_for_update(no_key=True).filter(pk=message.channel_id).first()
+    if row is not None and attempt_end(message, DIED, is_final=True):
+        channel_test_end(row, message, ChannelTestOutcome.FAILED, DIED)
 
 
 def _address_of(channel: Channel) -> str:
@@ -201,21 +209,25 @@ def _note(message: Message, channel: Channel, answer: Answer) -> bool:
     ends = attempt_end(message, problem, is_final=is_final or message.is_test, wait=wait)
     if message.is_test and ends:
         # One that was given up meanwhile has its outcome.
-        trial_end(row, message, *(_outcome(answer) if counts else (TrialOutcome.FAILED, EDITED)))
+        channel_test_end(
+            row, message, *(_outcome(answer) if counts else (ChannelTestOutcome.FAILED, EDITED))
+        )
     if answer.taken:
         if counts:
             _works(row)
-            _missed_is_known(row, message)
+            if not message.is_test:
+                _missed_is_known(row, message)
         return ends
     if not counts:
         return False
     row.problem, row.failing_since = problem, row.failing_since or now
-    if is_final:
+    if message.is_test:
+        if answer.retry_after_s is not None:
+            row.retry_at = max(row.retry_at or now, now + _wish(answer))
+    elif is_final:
         row.failures, row.retry_at = 0, None
-    elif not message.is_test:
+    else:
         row.failures, row.retry_at = row.failures + 1, now + wait
-    elif answer.retry_after_s is not None:
-        row.retry_at = max(row.retry_at or now, now + _wish(answer))
     row.save(update_fields=["problem", "failing_since", "failures", "retry_at", "updated_at"])
     return False
 
@@ -251,12 +263,12 @@ def _is_final(answer: Answer) -> bool:
     return status is not None and 400 <= status < 500 and status not in OF_CHANNEL
 
 
-def _outcome(answer: Answer) -> tuple[TrialOutcome, str]:
+def _outcome(answer: Answer) -> tuple[ChannelTestOutcome, str]:
     """Return what came of a test."""
     if not answer.taken:
-        return TrialOutcome.FAILED, _problem(answer)
+        return ChannelTestOutcome.FAILED, _problem(answer)
     later = answer.status == ACCEPTED
-    return (TrialOutcome.ACCEPTED if later else TrialOutcome.DELIVERED), ""
+    return (ChannelTestOutcome.ACCEPTED if later else ChannelTestOutcome.DELIVERED), ""
 
 
 def _problem(answer: Answer) -> str:

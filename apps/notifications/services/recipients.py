@@ -157,11 +157,11 @@ class ChatChannel(Recipient):
         return {item.pk for item in Item.objects.filter(ended_at=None) if self.hears_of(item)}
 
     def written(self, lines: Sequence[Line]) -> Message:
+        return self._message(lines, self._missed())
+
+    def _message(self, lines: Sequence[Line], missed: Missed | None) -> Message:
         body = WRITERS[self.row.shape](
-            lines,
-            web_url=settings.WEIR_PUBLIC_URL,
-            timezone=self.row.timezone,
-            missed=self._missed(),
+            lines, web_url=settings.WEIR_PUBLIC_URL, timezone=self.row.timezone, missed=missed
         )
         return Message(
             channel=self.row,
@@ -186,7 +186,7 @@ class ChatChannel(Recipient):
             waits=False,
             worse=False,
         )
-        message = self.written([line])
+        message = self._message([line], None)
         message.is_test = True
         return message
 

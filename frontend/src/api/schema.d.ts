@@ -6782,7 +6782,7 @@ export interface components {
          *     - `waiting`: A test waits to be posted.
          *     - `delivered`: The chat answered that it took the test.
          *     - `accepted`: The chat accepted the test (202) and does the rest later, of which it says nothing: look into the channel.
-         *     - `failed`: The chat did not take the test.
+         *     - `failed`: It was not taken, or nobody knows whether it was: `test_problem` says which.
          * @enum {string}
          */
         ChannelTestOutcomeEnum: "none" | "waiting" | "delivered" | "accepted" | "failed";
@@ -8995,7 +8995,7 @@ export interface components {
          *     - `connection_failing`: A connection does not answer.
          *     - `changes_refused`: A connection refuses what is sent about changes, or their reading.
          *     - `webhook_failing`: A receiver of events takes none.
-         *     - `channel_failing`: A channel of a chat takes no messages.
+         *     - `channel_failing`: A channel of a chat did not take its last messages.
          * @enum {string}
          */
         InboxItemKindEnum: "plan_to_review" | "plan_to_execute" | "plan_rejected" | "plan_stale" | "execution_stuck" | "execution_paused" | "execution_held" | "execution_failed" | "database_restored" | "agent_silent" | "messages_lost" | "backlog" | "connection_failing" | "changes_refused" | "webhook_failing" | "channel_failing";

@@ -219,5 +219,5 @@ def test_a_test_whose_worker_died_says_so(
     Message.objects.update(attempts=1)
     assert work(clock, seconds=5) == 0
     channel.refresh_from_db()
-    assert "worker ended" in channel.problem
+    assert "worker ended" in channel.test_problem
     assert chat.received == []

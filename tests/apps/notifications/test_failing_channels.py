@@ -50,7 +50,7 @@ def test_administrators_are_called_after_three_failures_in_a_row(
     channel.refresh_from_db()
     assert channel.failing_since is not None
     assert channel.failing_since > since
-    assert item["title"] == "The chat channel ops takes no messages"
+    assert item["title"] == "The chat channel ops did not take its last messages"
     assert item["about"] == str(channel.public_id)
     assert (item["page"], item["waits"]) == ("/settings/channels", False)
     assert item["since"] == channel.failing_since.isoformat().replace("+00:00", "Z")
@@ -76,6 +76,17 @@ def test_a_test_that_failed_calls_nobody(
     channel.refresh_from_db()
     assert channel.problem == "It answers 400."
     assert inbox(admin) == []
+
+
+def test_a_test_that_is_refused_ends_nothing(
+    channel: Channel, chat: Receiver, admin: User, clock: Clock
+) -> None:
+    fail_often(chat, clock)
+    (item,) = inbox(admin)
+    channel_test(channel=channel, actor=admin)
+    chat.answer(400)
+    work(clock, seconds=5)
+    assert inbox(admin) == [item]
 
 
 def test_it_is_over_once_a_message_is_taken(
@@ -127,9 +138,9 @@ def test_another_channel_hears_of_it_and_it_hears_not_of_itself(
         items_keep()
         chat.answer(404)
         assert work(clock, hours=1) == 1
-        assert "The chat channel ops takes no messages" in texts_in(good)
+        assert "The chat channel ops did not take its last messages" in texts_in(good)
     assert work(clock, hours=2) == 1
-    assert "takes no messages" not in texts_in(chat)
+    assert "did not take its last messages" not in texts_in(chat)
     items_keep()
     assert not Item.objects.filter(kind="channel_failing", ended_at=None).exists()
 

@@ -54,6 +54,15 @@ def test_what_was_given_up_after_a_day_is_counted_and_said_once(
     assert "given up" not in texts_in(chat)
 
 
+def test_a_change_of_what_was_missed_is_one_of_the_channel(
+    channel: Channel, chat: Receiver, admin: User, clock: Clock
+) -> None:
+    begin(clock, waits=True)
+    gone_for_a_day(clock, chat)
+    channel.refresh_from_db()
+    assert channel.updated_at >= clock.now
+
+
 def test_what_was_given_up_at_once_is_counted(
     channel: Channel, chat: Receiver, admin: User, clock: Clock
 ) -> None:
@@ -66,14 +75,19 @@ def test_what_was_given_up_at_once_is_counted(
     assert "1 message to this channel was given up, on" in texts_in(chat)
 
 
-def test_a_test_that_is_taken_says_it_too(
+def test_a_test_says_nothing_of_it_and_leaves_it_to_the_next_message(
     channel: Channel, chat: Receiver, admin: User, clock: Clock
 ) -> None:
     begin(clock)
     chat.answer(400)
     assert work(clock) == 0
+    first = iso(clock)
     channel_test(channel=channel, actor=admin)
     assert work(clock, seconds=5) == 1
+    assert "given up" not in texts_in(chat)
+    assert missed(channel, admin) == (1, first)
+    begin(clock, "next", waits=True)
+    assert work(clock) == 1
     assert "1 message to this channel was given up, on" in texts_in(chat)
     assert missed(channel, admin) == (0, None)
 
@@ -91,21 +105,6 @@ def test_a_test_that_failed_and_what_is_written_anew_were_not_missed(
     work(clock, minutes=2)
     assert Message.objects.exclude(given_up_at=None).count() == 2
     assert missed(channel, admin) == (0, None)
-
-
-def test_what_is_given_up_while_a_test_waits_is_said_by_the_next_message(
-    channel: Channel, chat: Receiver, admin: User, clock: Clock
-) -> None:
-    begin(clock)
-    chat.answer(404)
-    assert work(clock) == 0
-    channel_test(channel=channel, actor=admin)
-    # Written before, and taken after the other was given up: it says nothing of that.
-    clock.passes(seconds=1)
-    Message.objects.filter(is_test=False).update(given_up_at=clock.now, is_missed=True)
-    assert work(clock, seconds=5) == 1
-    assert "given up" not in texts_in(chat)
-    assert missed(channel, admin)[0] == 1
 
 
 def test_an_edit_that_brings_it_anew_counts_it_no_more(

@@ -14,7 +14,7 @@ export const CHANNEL_KINDS: typeof ITEM_KINDS = {
   plan_to_review: "A plan waits for review",
   plan_rejected: "A plan was rejected",
   plan_stale: "A plan went stale",
-  channel_failing: "Another chat channel takes no messages",
+  channel_failing: "Another chat channel did not take its messages",
 };
 
 export function kindsText(row: Channel): string {
@@ -70,7 +70,7 @@ export function testText(row: Channel): string {
     case "accepted":
       return `${SHAPES[row.shape]} accepted the test at ${at}, and says nothing of what becomes of it: look into the channel.`;
     case "failed":
-      return `The chat did not take the test at ${at}: ${sentence(row.test_problem)}`;
+      return `The test failed at ${at}: ${sentence(row.test_problem)}`;
   }
 }
 
@@ -79,7 +79,7 @@ export function missedText(row: Channel): string {
   if (row.missed === 0) return "";
   const at = `${clockText(row.missed_since)} UTC`;
   const how = row.missed === 1 ? `was given up at ${at}` : `were given up since ${at}`;
-  return `${countText(row.missed, "message")} ${how}; the next one that it takes says so.`;
+  return `${countText(row.missed, "message")} ${how}; the next one that is written says so.`;
 }
 
 /** Whether the chat takes what it is sent. */

@@ -132,8 +132,8 @@ describe("the list of channels", () => {
   });
 
   it.each([
-    [1, /^1 message was given up at 14:02.* UTC; the next one that it takes says so\./],
-    [3, /^3 messages were given up since 14:02.* UTC; the next one that it takes says so\./],
+    [1, /^1 message was given up at 14:02.* UTC; the next one that is written says so\./],
+    [3, /^3 messages were given up since 14:02.* UTC; the next one that is written says so\./],
   ])("says how many messages it never got: %d", async (missed, text) => {
     open([channel({ missed, missed_since: TIME })]);
     expect(await screen.findByText(text)).toBeInTheDocument();
@@ -326,7 +326,7 @@ describe("a test", () => {
     await user.click((await firstRow()).getByRole("button", { name: "Send test" }));
     expect(
       await screen.findByText(
-        /^The chat did not take the test at 14:03.* UTC: It answers 404: no_service\.$/,
+        /^The test failed at 14:03.* UTC: It answers 404: no_service\.$/,
         {},
         { timeout: 3000 },
       ),
@@ -348,20 +348,33 @@ describe("a test", () => {
     // Another message was taken meanwhile.
     expect(await screen.findByText("The test is on its way.")).toBeInTheDocument();
     expect(
-      await screen.findByText(/^The chat did not take .* It answers 404\.$/, {}, { timeout: 3000 }),
+      await screen.findByText(/^The test failed at .* It answers 404\.$/, {}, { timeout: 3000 }),
     ).toBeInTheDocument();
     expect(screen.getByText("It answers 503.")).toBeInTheDocument();
   });
 
-  it("of another visit is seen while it waits, and afterwards by whoever opens the row", async () => {
+  it("of another visit is seen while it waits, and what came of it", async () => {
     let now = waits();
-    const { user } = open([], { [LIST]: () => ok(page([now])) });
+    open([], { [LIST]: () => ok(page([now])) });
     expect(await screen.findByText("The test is on its way.")).toBeInTheDocument();
     now = ended("delivered");
     expect(await screen.findByText("Works", {}, { timeout: 3000 })).toBeInTheDocument();
+    expect(screen.getByText(/^The chat took the test at 14:03/)).toBeInTheDocument();
+  });
+
+  it("that went well before this visit is shown to whoever opens the row", async () => {
+    const { user } = open([ended("delivered")]);
+    expect((await firstRow()).getByText("Works")).toBeInTheDocument();
     expect(screen.queryByText(/The chat took the test/)).toBeNull();
     await user.click((await firstRow()).getByRole("button", { name: "2 kinds" }));
     expect(screen.getByText(/^The chat took the test at 14:03/)).toBeInTheDocument();
+  });
+
+  it("that failed before this visit is shown until something is taken", async () => {
+    const failed = ended("failed", { test_problem: "It answers 404." });
+    open([failed, { ...failed, id: "later", name: "crew", last_sent_at: LATER }]);
+    await firstRow();
+    expect(screen.getAllByText(/^The test failed at/)).toHaveLength(1);
   });
 
   it("is not waited for longer than a minute", async () => {

@@ -33,13 +33,16 @@ import { ageText, clockText, exactTime } from "@/lib/time";
 
 export function ChannelsPanel() {
   const address = useListAddress([], "name");
-  /** Channels whose tests were asked for here: what comes of them is waited for. */
-  const [asked, setAsked] = useState<ReadonlySet<string>>(new Set());
+  /** Channels whose tests were on their way while somebody looked: what came of them stays. */
+  const [awaited, setAwaited] = useState<ReadonlySet<string>>(new Set());
   const [opened, setOpened] = useState<string | null>(null);
   const [editing, setEditing] = useState<Channel | "new" | null>(null);
   const [deleting, setDeleting] = useState<Channel | null>(null);
   const [sending, setSending] = useState<string | null>(null);
   const rows = useQuery(channelsQuery(pageAsked(address), isTesting));
+  const isNew = (row: Channel) => row.test_outcome === "waiting" && !awaited.has(row.id);
+  const fresh = rows.data?.results.filter(isNew).map((row) => row.id) ?? [];
+  if (fresh.length > 0) setAwaited(new Set([...awaited, ...fresh]));
   // A test that waits for long says so, whatever the server answers.
   useNow(rows.data?.results.some(isTesting) ?? false);
   const may = useMay("manage_channels");
@@ -49,7 +52,7 @@ export function ChannelsPanel() {
     setSending(row.id);
     try {
       await channelTest(row.id);
-      setAsked((old) => new Set(old).add(row.id));
+      setAwaited((old) => new Set(old).add(row.id));
     } catch (error) {
       tellFailure(`No test of ${row.name}`, error);
     } finally {
@@ -162,10 +165,10 @@ export function ChannelsPanel() {
         }
         onOpen={(row) => setOpened(opened === row.id ? null : row.id)}
         under={(row) => {
-          const isNews = row.test_outcome === "waiting" || asked.has(row.id);
+          const isNews = awaited.has(row.id) || isLastWord(row);
           const details = row.id === opened ? <ChannelDetails row={row} tested={!isNews} /> : null;
           const test = isNews ? testText(row) : "";
-          const problem = problemText(row, isNews);
+          const problem = problemText(row, isNews || row.id === opened);
           const missed = missedText(row);
           if (details === null && test === "" && problem === "" && missed === "") return null;
           return (
@@ -198,6 +201,12 @@ export function ChannelsPanel() {
       )}
     </>
   );
+}
+
+/** Whether a test failed and nothing was taken since. */
+function isLastWord(row: Channel): boolean {
+  if (row.test_outcome !== "failed" || row.test_ended_at === null) return false;
+  return row.last_sent_at === null || new Date(row.test_ended_at) > new Date(row.last_sent_at);
 }
 
 /** Why it takes nothing, since when and until when it is left alone; empty: it takes it. */

@@ -20,7 +20,7 @@ export const ITEM_KINDS: Record<InboxItem["kind"], string> = {
   connection_failing: "A connection does not answer",
   changes_refused: "A connection refuses changes",
   webhook_failing: "A webhook's receiver takes nothing",
-  channel_failing: "A chat channel takes no messages",
+  channel_failing: "A chat channel did not take its messages",
 };
 
 const AT_ONCE = "at once";

@@ -4,16 +4,17 @@ whoever asked for it wants to know of this one."""
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.common.errors import Conflict
-from apps.notifications.models import Channel, Message, TrialOutcome
+from apps.notifications.models import Channel, ChannelTestOutcome, Message
 from apps.notifications.services.recipients import ChatChannel
 
-OUTCOME = ("test_outcome", "test_asked_at", "test_ended_at", "test_problem")
-DISABLED = "The channel was disabled before the test was posted."
-EDITED = "The channel was edited while the test was posted. Send another one."
+TEST_FIELDS = ("test_outcome", "test_asked_at", "test_ended_at", "test_problem")
+DISABLED = "The channel was disabled before the outcome was known."
+EDITED = "The channel was edited meanwhile. Send another test."
 
 
 @transaction.atomic
@@ -25,35 +26,50 @@ def channel_test(*, channel: Channel, actor: User) -> Channel:
         raise Conflict("channel_disabled", f"{channel} was deleted meanwhile.")
     if not row.enabled:
         raise Conflict("channel_disabled", f"{row} is disabled; enable it first.")
-    unsent = Message.objects.filter(channel=row, is_test=True, sent_at=None, given_up_at=None)
-    message = unsent.first()
+    now = timezone.now()
+    message = _unsent(row).first()
+    if message is not None and message.attempts and message.next_at <= now:
+        # Whoever posted it is long dead.
+        _unsent(row).update(given_up_at=now)
+        message = None
     if message is None:
-        message = ChatChannel(row).test(actor.display_name, timezone.now())
+        message = ChatChannel(row).test(actor.display_name, now)
         message.save()
-    _set(row, TrialOutcome.WAITING, message.created_at)
-    row.save(update_fields=[*OUTCOME, "updated_at"])
+    _set(row, ChannelTestOutcome.WAITING, message.created_at)
+    row.save(update_fields=[*TEST_FIELDS, "updated_at"])
     return row
 
 
-def trial_end(row: Channel, message: Message, outcome: TrialOutcome, problem: str = "") -> None:
+def channel_test_end(
+    row: Channel, message: Message, outcome: ChannelTestOutcome, problem: str = ""
+) -> None:
     """Note what came of a test at its channel, which is locked. An edit need not have seen it: the
     version stays."""
     _set(row, outcome, message.created_at, timezone.now(), problem)
-    row.save(update_fields=[*OUTCOME, "updated_at"])
+    row.save(update_fields=[*TEST_FIELDS, "updated_at"])
 
 
-def trial_follows_edit(row: Channel) -> None:
+def channel_test_follows_edit(row: Channel, *, is_reshaped: bool) -> None:
     """Let a test follow its channel, which has another credential or shape, or is disabled or
     enabled; unsaved. What came of one before says nothing of what the channel is now."""
-    if row.test_outcome != TrialOutcome.WAITING:
-        _set(row, TrialOutcome.NONE)
+    now = timezone.now()
+    if row.test_outcome != ChannelTestOutcome.WAITING or not _unsent(row).exists():
+        _set(row, ChannelTestOutcome.NONE)
     elif not row.enabled:
-        _set(row, TrialOutcome.FAILED, row.test_asked_at, timezone.now(), DISABLED)
+        _set(row, ChannelTestOutcome.FAILED, row.test_asked_at, now, DISABLED)
+    elif is_reshaped:
+        # It is written for the chat that the channel was of.
+        _unsent(row).update(given_up_at=now)
+        _set(row, ChannelTestOutcome.FAILED, row.test_asked_at, now, EDITED)
+
+
+def _unsent(row: Channel) -> QuerySet[Message]:
+    return Message.objects.filter(channel=row, is_test=True, sent_at=None, given_up_at=None)
 
 
 def _set(
     row: Channel,
-    outcome: TrialOutcome,
+    outcome: ChannelTestOutcome,
     asked_at: datetime | None = None,
     ended_at: datetime | None = None,
     problem: str = "",
