@@ -29,6 +29,8 @@ LOOKUPS = 8
 machine's resolver gives up: nobody else can end it."""
 
 _free_lookups = threading.BoundedSemaphore(LOOKUPS)
+_free_for_proxies = threading.BoundedSemaphore(LOOKUPS)
+"""Of their own: a proxy is there for names that this machine's resolver leaves hanging."""
 
 
 class ForbiddenAddress(Exception):
@@ -145,8 +147,7 @@ class _Backend(httpcore.NetworkBackend):
         try:
             return _looked_up(host, port, self._deadline, KNOWN_LOOKUP_S)
         except httpcore.ConnectError:
-            # A proxy may read a number as an address, in forms that this machine does not know.
-            if host.rstrip(".").rpartition(".")[2][:1].isdigit() or ":" in host:
+            if _is_number(host):
                 raise ForbiddenAddress(f"{host} is neither a name nor an address.") from None
             return []
 
@@ -155,7 +156,7 @@ class _Backend(httpcore.NetworkBackend):
         each of them has to be one that may be dialled."""
         for address in addresses:
             self._permitted(host, [address])
-        if self.is_encrypted:
+        if self.is_encrypted and not _is_number(host):
             return [host]
         if not addresses:
             raise ForbiddenAddress(
@@ -167,11 +168,11 @@ class _Backend(httpcore.NetworkBackend):
         self, proxy: Proxy, host: str, port: int, timeout: float | None
     ) -> httpcore.NetworkStream:
         try:
-            addresses = _looked_up(proxy.host, proxy.port, self._deadline)
+            addresses = _looked_up(proxy.host, proxy.port, self._deadline, slots=_free_for_proxies)
             stream = self._dial(addresses, proxy.port, timeout)
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             raise httpcore.ConnectError(
-                f"the proxy {proxy} takes no connection: {error or type(error).__name__}"
+                f"the proxy {proxy} takes no connection: {str(error) or type(error).__name__}"
             ) from error
         try:
             wait = Deadline(self._deadline.left(ANSWER_S))
@@ -239,15 +240,25 @@ def _as_httpcore() -> Iterator[None]:
         raise httpcore.WriteError(str(error)) from error
 
 
+def _is_number(host: str) -> bool:
+    """Return whether it is, or may be read as, an address and no name: a proxy may read forms of
+    numbers in another way than this machine does."""
+    return host.rstrip(".").rpartition(".")[2][:1].isdigit() or ":" in host
+
+
 def _looked_up(
-    host: str, port: int, deadline: Deadline, longest_s: float | None = None
+    host: str,
+    port: int,
+    deadline: Deadline,
+    longest_s: float | None = None,
+    slots: threading.Semaphore = _free_lookups,
 ) -> list[str]:
     """Return the addresses of a name, each once.
 
     In a thread, since a resolver takes no limit; in few, since one that hangs cannot be ended.
     """
     longest_s = LOOKUP_S if longest_s is None else longest_s
-    if not _free_lookups.acquire(timeout=deadline.left(longest_s)):
+    if not slots.acquire(timeout=deadline.left(longest_s)):
         raise httpcore.ConnectError(
             f"{LOOKUPS} names are being looked up without an answer; look at the resolver"
         )
@@ -259,12 +270,12 @@ def _looked_up(
         except Exception as error:  # it is raised where it is waited for
             answers.put(error)
         finally:
-            _free_lookups.release()
+            slots.release()
 
     try:
         threading.Thread(target=look_up, name=f"look up {host}", daemon=True).start()
     except RuntimeError:
-        _free_lookups.release()
+        slots.release()
         raise
     try:
         answer = answers.get(timeout=deadline.left(longest_s))

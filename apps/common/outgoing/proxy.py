@@ -63,7 +63,7 @@ def open_tunnel(stream: httpcore.NetworkStream, proxy: Proxy, target: str) -> No
         answer = _answer(stream)
     except httpcore.TimeoutException as error:
         raise httpcore.ConnectError(
-            f"the proxy {proxy} does not connect to {target} within {ANSWER_S:g} s"
+            f"the proxy {proxy} does not connect to {target} in time"
         ) from error
     except (httpcore.ReadError, httpcore.WriteError) as error:
         raise httpcore.ConnectError(

@@ -81,7 +81,9 @@ def check_tokens(value: ConnectionSettings) -> None:
 def check_web_address(value: str) -> None:
     """Raise InvalidProblem unless links for people can begin so, or it is empty."""
     if value and not _WEB_ADDRESS.fullmatch(value):
-        raise InvalidProblem("web_address", "Begin with https:// and the name of the server.")
+        raise InvalidProblem(
+            "web_address", "Begin with https:// or http:// and the name of the server."
+        )
 
 
 def check_length(field: str, value: str) -> None:

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import json
 import math
+import re
 import threading
 from dataclasses import dataclass, field
 from time import monotonic
@@ -31,8 +32,11 @@ of its life."""
 UNSAID_S, LONGEST_S = 300.0, 86_400.0
 """How long a token is used whose end is not said, and any other at most."""
 
+TAKEN_WITHIN_S = 20.0
+"""How long a token may take in all: what needs it waits, and holds up other connections."""
+
 LONGEST_TOKEN, LONGEST_DETAIL = 16_384, 300
-SHOWN = ("token_type", "expires_in", "scope", "error", "error_description", "error_uri")
+SHOWN = ("expires_in", "scope", "error", "error_description", "error_uri")
 """Members of an answer that hold no secret; of what else there is, only the name is kept."""
 
 
@@ -45,6 +49,7 @@ class AccessToken:
     """Of the monotonic clock."""
 
 
+_TOKEN = re.compile(r"[!-~]+")
 _tokens: dict[bytes, AccessToken] = {}
 _lock = threading.Lock()
 
@@ -75,7 +80,7 @@ class AccessTokens:
     def take(self) -> AccessToken:
         """Take a new token. Raises Unreachable: without one nothing else gets there either.
 
-        What the token is for was not sent, whatever became of this request.
+        What the token is for was not sent, or was refused by 401 and did nothing.
         """
         try:
             token = self._taken()
@@ -105,7 +110,7 @@ class AccessTokens:
         host = httpx.URL(self.settings.token_address).host
         if response.status < 200 or response.status >= 300:
             raise self._refusal(response, content, host)
-        value, kind = content.get("access_token"), content.get("token_type", "bearer")
+        value, kind = content.get("access_token"), content.get("token_type") or "bearer"
         if not isinstance(value, str) or not value:
             raise Unreachable(
                 f"{host} answers {response.status} without `access_token`; look at `token_address`."
@@ -116,7 +121,7 @@ class AccessTokens:
                 f"{host} gives a token of the type {self._masked(str(kind))[:60]}; Weir sends "
                 "those of the type Bearer."
             )
-        if len(value) > LONGEST_TOKEN or not value.isascii() or not value.isprintable():
+        if len(value) > LONGEST_TOKEN or not _TOKEN.fullmatch(value):
             raise Unreachable(f"{host} gives a token that no header can carry.")
         return AccessToken(value, began + _life(content.get("expires_in")))
 
@@ -154,6 +159,7 @@ class AccessTokens:
             shown=urlencode(shown, safe="*"),
             mask_answer=self._shown_answer,
             signs_in=True,
+            whole_s=TAKEN_WITHIN_S,
         )
 
     def _encoded(self) -> str:

@@ -24,6 +24,10 @@ SAME_WITHIN = timedelta(hours=1)
 """Requests that write nothing and are answered alike become one row, if not longer ago."""
 
 
+TAKES_TOKEN = "grant_type="
+"""How the body of a request for an access token begins."""
+
+
 def storable(text: str, longest: int | None = None) -> str:
     """Return a text of another server as a column of this length takes it."""
     clean = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
@@ -72,9 +76,18 @@ def exchange_keep(connection: Connection, change: Change | None, sent: Sent) -> 
         seconds=sent.seconds,
         **columns,
     )
-    alike = rows.filter(method=READ) if sent.method == READ else rows.exclude(method=READ)
+    alike = rows.filter(_kind_of(sent))
     surplus = alike.order_by("-id").values_list("pk", flat=True)[EXCHANGES_KEPT:]
     rows.filter(pk__in=list(surplus)).delete()
+
+
+def _kind_of(sent: Sent) -> models.Q:
+    """Return which exchanges are kept as many of as there is room for, beside this one: those that
+    read, those that take access tokens, those that write."""
+    takes_token = models.Q(request__startswith=TAKES_TOKEN) & ~models.Q(method=READ)
+    if sent.method == READ:
+        return models.Q(method=READ)
+    return takes_token if sent.signs_in else ~models.Q(method=READ) & ~takes_token
 
 
 def _is_repeated(

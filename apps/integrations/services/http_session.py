@@ -12,6 +12,7 @@ from django.conf import settings
 
 from apps.common.outgoing.addresses import check_address
 from apps.common.outgoing.masking import masked
+from apps.integrations.connectors.settings import OAUTH
 from apps.integrations.domain.contract import (
     Answer,
     ConnectionSettings,
@@ -83,7 +84,7 @@ class HttpSession:
 
     @property
     def _takes_tokens(self) -> bool:
-        return self.settings.authentication == "oauth"
+        return self.settings.authentication == OAUTH
 
     def _address(self, path: str, query: Mapping[str, str]) -> httpx.URL:
         base = self.settings.address
@@ -102,15 +103,21 @@ class HttpSession:
         """Return what is answered to the request with its credential.
 
         A token may end, or be taken back, before its time: what was refused by 401 did nothing, and
-        is sent once more with a new token. One that was taken just now is the newest there is.
+        is sent once more with a new token. With one that was taken just now it is not tried again.
         """
         if not self._takes_tokens:
             return self._requests.send(_with(request, self._authorization()))
         token = self._tokens.remembered()
         if token is not None:
-            response = self._requests.send(_with(request, f"Bearer {token.value}"))
-            if response.status != 401:
-                return response
+            try:
+                response = self._requests.send(_with(request, f"Bearer {token.value}"))
+            except Failed as error:
+                # Its page about that may be too large to be read.
+                if error.status != 401:
+                    raise
+            else:
+                if response.status != 401:
+                    return response
             self._tokens.forget(token)
         token = self._tokens.take()
         response = self._requests.send(_with(request, f"Bearer {token.value}"))

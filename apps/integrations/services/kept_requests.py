@@ -4,7 +4,7 @@ import json
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -49,18 +49,19 @@ class Request:
 
     method: str
     address: httpx.URL
-    headers: Mapping[str, str]
-    content: bytes | None
+    headers: Mapping[str, str] = field(repr=False)
+    content: bytes | None = field(repr=False)
     pause_s: float
     """How long its answer may pause."""
     mask: Callable[[str], str]
     """Returns a text without secrets."""
-    shown: str
+    shown: str = field(repr=False)
     """The body as it is kept, before it is masked."""
     mask_answer: Callable[[str], str]
     """Returns the body of the answer as it is kept."""
     signs_in: bool = False
     """It asks for an access token, and writes nothing."""
+    whole_s: float = WHOLE_S
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +69,8 @@ class Response:
     """What a server answered, whatever its status."""
 
     status: int
-    headers: httpx.Headers
-    text: str
+    headers: httpx.Headers = field(repr=False)
+    text: str = field(repr=False)
 
     @cached_property
     def json(self) -> Any:
@@ -155,7 +156,7 @@ class KeptRequests:
 
 def _exchange(request: Request) -> tuple[int, httpx.Headers, str]:
     transport = CheckedTransport(
-        settings.WEIR_PRIVATE_NETWORKS, Deadline(WHOLE_S), settings.WEIR_OUTGOING_PROXY
+        settings.WEIR_PRIVATE_NETWORKS, Deadline(request.whole_s), settings.WEIR_OUTGOING_PROXY
     )
     received = bytearray()
     with (

@@ -56,6 +56,9 @@ describe("parameters drawn from their description", () => {
         customfield_1: { value: "Normal: 2" },
         labels: ["a", "b"],
         title: "{title}",
+        body: '{"text": "{text}"}',
+        list: "[1]",
+        quoted: '"bus"',
         team: "bus",
       },
     };

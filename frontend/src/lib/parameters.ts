@@ -21,21 +21,32 @@ function pointsOf(value: unknown): Point[] {
 
 const isNested = (value: unknown) => typeof value === "object" && value !== null;
 
-/** An object or a list within a mapping is typed as JSON; anything else is a text as it stands. */
+/** An object or a list within a mapping is typed as JSON, and a text that looks like one with
+ * quotes; anything else is a text as it stands. */
 function valueOf(text: string): unknown {
-  if (!/^[[{]/.test(text)) return text;
+  const plain = text.startsWith('"') ? parsed(text) : text;
+  if (typeof plain !== "string" || !/^[[{]/.test(plain)) return text;
+  return plain === text ? (parsed(text) ?? text) : plain;
+}
+
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    return text;
+    return undefined;
   }
+}
+
+function textOf(value: unknown): string {
+  const looksNested = typeof value === "string" && isNested(valueOf(value));
+  return isNested(value) || looksNested ? JSON.stringify(value) : asText(value);
 }
 
 /** A mapping is typed as lines such as "X-Team: messaging". */
 function linesOf(value: unknown): string {
   if (typeof value !== "object" || value === null) return "";
   return Object.entries(value)
-    .map(([name, one]) => `${name}: ${isNested(one) ? JSON.stringify(one) : asText(one)}`)
+    .map(([name, one]) => `${name}: ${textOf(one)}`)
     .join("\n");
 }
 

@@ -215,7 +215,7 @@ def test_exception_may_be_private_only_where_its_network_is_named(
     assert by.requests == []
 
 
-def said(answer: bytes) -> Callable[[ConnectProxy], None]:
+def replying(answer: bytes) -> Callable[[ConnectProxy], None]:
     return lambda by: setattr(by, "answer", answer)
 
 
@@ -223,20 +223,23 @@ def said(answer: bytes) -> Callable[[ConnectProxy], None]:
     ("prepare", "words"),
     [
         (
-            said(b"HTTP/1.1 407 weir:proxy:pass\r\nContent-Length: 0\r\n\r\n"),
+            replying(b"HTTP/1.1 407 weir:proxy:pass\r\nContent-Length: 0\r\n\r\n"),
             "wants another user and password (407); correct WEIR_OUTGOING_PROXY",
         ),
         (
-            said(b"HTTP/1.0 403 Forbidden\r\n\r\n<html>proxy:pass</html>"),
+            replying(b"HTTP/1.0 403 Forbidden\r\n\r\n<html>proxy:pass</html>"),
             f"refuses to connect to {NAME}:443 (403). Have it allowed there, or name it in "
             "WEIR_OUTGOING_PROXY_EXCEPT",
         ),
-        (said(b"HTTP/1.1 503 \r\n\r\n"), f"cannot connect to {NAME}:443 (503)"),
-        (said(b"HTTP/1.1 302 Found\r\n\r\n"), "answers 302"),
-        (said(b"HTTP/1.1 200 OK\r\n\r\nmore"), "says more than it was asked"),
-        (said(b"HTTP/1.1 200 OK\r\n"), "does not answer as a proxy does"),
-        (said(b"SSH-2.0-OpenSSH_9.6\r\n"), "does not answer as a proxy does"),
-        (said(b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 10_000), "does not answer as a proxy does"),
+        (replying(b"HTTP/1.1 503 \r\n\r\n"), f"cannot connect to {NAME}:443 (503)"),
+        (replying(b"HTTP/1.1 302 Found\r\n\r\n"), "answers 302"),
+        (replying(b"HTTP/1.1 200 OK\r\n\r\nmore"), "says more than it was asked"),
+        (replying(b"HTTP/1.1 200 OK\r\n"), "does not answer as a proxy does"),
+        (replying(b"SSH-2.0-OpenSSH_9.6\r\n"), "does not answer as a proxy does"),
+        (
+            replying(b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 10_000),
+            "does not answer as a proxy does",
+        ),
         (lambda by: setattr(by, "silent", True), "does not connect to tickets.example.org:443"),
     ],
 )

@@ -43,6 +43,7 @@ class FakeServiceNow(FaultyServer):
         self.notes: dict[str, list[str]] = {}
         self.history: dict[str, list[str]] = {}
         self.read_only: set[str] = set()
+        self.refusal = "Required to provide Auth"
 
     # --- people
 
@@ -78,7 +79,7 @@ class FakeServiceNow(FaultyServer):
     ) -> tuple[int, Any]:
         """Carry a request out as an account without the right to approve may."""
         if not self._is_known(headers.get("Authorization", "")):
-            message = {"message": "User Not Authenticated", "detail": "Required to provide Auth"}
+            message = {"message": "User Not Authenticated", "detail": self.refusal}
             return 401, {"error": message, "status": "failure"}
         parts = urlsplit(address)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}

@@ -12,8 +12,15 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.integrations.connectors.servicenow.settings import ServiceNowSettings
+from apps.integrations.domain.contract import Sent
 from apps.integrations.models import Connection, Exchange, Message
-from apps.integrations.services import access_tokens, changes_follow, connection_work
+from apps.integrations.services import (
+    access_tokens,
+    changes_follow,
+    connection_work,
+    kept_requests,
+)
+from apps.integrations.services.exchanges import exchange_keep
 from apps.integrations.services.kept_requests import KeptRequests
 from tests.apps.integrations.conftest import connect, tick
 from tests.apps.integrations.faulty_server import Fault, served
@@ -141,14 +148,14 @@ def test_token_is_taken_anew_before_it_ends(
 
 
 @pytest.mark.parametrize(
-    ("said", "used_s"),
+    ("expires_in", "used_s"),
     [
         *((1800, 1740), ("1800", 1740), (100, 50), (0, 0), (-5, 0), (10**12, 86_340)),
         *((None, 300), ("soon", 300), ("nan", 300), (True, 300), ("inf", 86_340)),
     ],
 )
-def test_life_of_a_token(said: Any, used_s: float) -> None:
-    assert access_tokens._life(said) == used_s
+def test_life_of_a_token(expires_in: Any, used_s: float) -> None:
+    assert access_tokens._life(expires_in) == used_s
 
 
 def test_token_that_lives_for_no_time_serves_one_request(
@@ -330,6 +337,40 @@ def test_tokens_that_are_taken_often_push_no_writes_out(
         api.post(f"/api/v1/connections/{connection.public_id}/test")
     (row,) = Exchange.objects.filter(address__endswith=PATH)
     assert (row.times, len(tokens.given)) == (3, 3)
+
+
+def test_tokens_that_are_answered_otherwise_each_time_push_no_writes_out(
+    connection: Connection,
+    tokens: FakeTokenServer,
+    api: APIClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("apps.integrations.services.exchanges.EXCHANGES_KEPT", 2)
+    now = timezone.now()
+    write = Sent(method="POST", address="https://example.org/change", status=201, at=now)
+    exchange_keep(connection, None, write)
+    tokens.life = 0
+    for turn in range(4):
+        tokens.more = {"error_description": f"number {turn}"}
+        api.post(f"/api/v1/connections/{connection.public_id}/test")
+    kept = [row.address for row in Exchange.objects.exclude(method="GET").order_by("id")]
+    assert kept == [write.address, *[connection.settings["token_address"]] * 2]
+
+
+def test_a_large_page_that_refuses_a_token_is_a_refusal_of_it(
+    connection: Connection,
+    tokens: FakeTokenServer,
+    servicenow: FakeServiceNow,
+    api: APIClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address = f"/api/v1/connections/{connection.public_id}/test"
+    assert api.post(address).json()["works"]
+    tokens.end_all()
+    servicenow.refusal = "x" * 200_000
+    monkeypatch.setattr(kept_requests, "LARGEST_ANSWER_BYTES", 100_000)
+    assert api.post(address).json()["works"]
+    assert len(tokens.given) == 2
 
 
 def test_credential_goes_to_the_server_of_tokens_only_where_it_may(

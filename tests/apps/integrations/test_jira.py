@@ -72,8 +72,8 @@ def edition(installation: tuple[str, str]) -> str:
 
 
 @pytest.fixture
-def kind(installation: tuple[str, str]) -> str:
-    return installation[1]
+def kind(request: pytest.FixtureRequest, installation: tuple[str, str]) -> str:
+    return str(getattr(request, "param", installation[1]))
 
 
 @pytest.fixture

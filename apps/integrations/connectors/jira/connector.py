@@ -238,43 +238,43 @@ class Jira:
         ways = _object(self.session.send("GET", path, query=query)).get("transitions")
         if not isinstance(ways, list):
             raise Failed("Jira answers with something else than transitions.", status=200)
-        known: dict[str, Row] = {}
+        known: set[str] = set()
+        there: list[Row] = []
         for way in ways:
             target = way.get("to") if isinstance(way, Mapping) else None
             if isinstance(target, Mapping) and way.get("id") is not None:
-                known.setdefault(str(target.get("name")), way)
-        chosen = next(
-            (way for name, way in known.items() if name.casefold() == wanted.strip().casefold()),
-            None,
-        )
-        if chosen is None:
+                known.add(str(target.get("name")))
+                if str(target.get("name")).casefold() == wanted.strip().casefold():
+                    there.append(way)
+        if not there:
             leads = f"only to {', '.join(sorted(known))}" if known else "nowhere"
             raise Refused(
                 f"{record.number} stays in {state}: from there this account gets {leads}, not to "
                 f"{wanted}. Give it the right, or correct the settings."
             )
-        body: dict[str, Any] = {"transition": {"id": str(chosen["id"])}}
-        fields = self._screen_fields(record, chosen, wanted)
-        self.session.send("POST", path, {**body, "fields": fields} if fields else body)
-
-    def _screen_fields(self, record: Record, way: Row, wanted: str) -> Row:
-        """Return what the screen of a transition is filled with. Refuses one that asks for more."""
-        screen, given = _fields(way), self.settings.transition_fields
-        missing = [
-            f"{one.get('name') or name} ({name})"
-            for name, one in screen.items()
-            if isinstance(one, Mapping)
-            and one.get("required") is True
-            and one.get("hasDefaultValue") is not True
-            and name not in given
-        ]
+        way = min(there, key=lambda one: len(self._missing(one)))
+        missing = self._missing(way)
         if missing:
             raise Refused(
                 f"{record.number} does not get to {wanted}: the screen on the way asks for "
-                f"{', '.join(sorted(missing))}. Give it in `transition_fields`, or let it be empty "
-                "there."
+                f"{', '.join(missing)}. Give it in `transition_fields`, or let it be empty there."
             )
-        return {name: value for name, value in given.items() if name in screen}
+        body: dict[str, Any] = {"transition": {"id": str(way["id"])}}
+        screen = _fields(way)
+        given = self.settings.transition_fields.items()
+        fields = {name: value for name, value in given if name in screen}
+        self.session.send("POST", path, {**body, "fields": fields} if fields else body)
+
+    def _missing(self, way: Row) -> list[str]:
+        """Return what the screen of a transition asks for and the settings do not give."""
+        return sorted(
+            f"{one.get('name') or name} ({name})"
+            for name, one in _fields(way).items()
+            if isinstance(one, Mapping)
+            and one.get("required") is True
+            and one.get("hasDefaultValue") is not True
+            and name not in self.settings.transition_fields
+        )
 
     def _read(self, record: Record) -> Row:
         """Return the fields of a change. Refuses one that has another's correlation id."""
