@@ -75,7 +75,7 @@ def _may_be_sent(message: Message, recipient: Recipient, now: datetime) -> bool:
         message.given_up_at, message.is_missed = now, _is_missed(message)
         message.save(update_fields=["given_up_at", "is_missed"])
         # It shows how many it missed.
-        Channel.objects.filter(pk=message.channel_id).update(updated_at=now)
+        Channel.objects.filter(messages=message).update(updated_at=now)
         return False
     return True
 

@@ -139,7 +139,7 @@ def _begin(message: Message) -> Channel | None:
 def _end_unknown(message: Message) -> None:
     """Give up a test whose worker died. Nothing came of it that the channel is to blame for, which
     may have been edited since."""
-    row = Channel.objects.select_for_update(no_key=True).filter(pk=message.channel_id).first()
+    row = Channel.objects.select_for_update(no_key=True).filter(messages=message).first()
     if row is not None and attempt_end(message, DIED, is_final=True):
         channel_test_end(row, message, ChannelTestOutcome.FAILED, DIED)
 
