@@ -47,7 +47,7 @@ def asked_by_the_stack() -> set[str]:
     compose = (ROOT / "docker" / "compose.yaml").read_text("utf-8")
     return {
         *re.findall(r"\.get\(\"([A-Z]+(?:_[A-Z]+)+)\"", sources),
-        *re.findall(r"\$\{([A-Z_]+)", compose),
+        *(name.removesuffix("_FILE") for name in re.findall(r"\$\{([A-Z_]+)", compose)),
     }
 
 

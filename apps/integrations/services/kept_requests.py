@@ -61,7 +61,8 @@ class Request:
     """Returns the body of the answer as it is kept."""
     signs_in: bool = False
     """It asks for an access token, and writes nothing."""
-    whole_s: float = WHOLE_S
+    whole_s: float | None = None
+    """How long it may take in all; None: as any other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +157,9 @@ class KeptRequests:
 
 def _exchange(request: Request) -> tuple[int, httpx.Headers, str]:
     transport = CheckedTransport(
-        settings.WEIR_PRIVATE_NETWORKS, Deadline(request.whole_s), settings.WEIR_OUTGOING_PROXY
+        settings.WEIR_PRIVATE_NETWORKS,
+        Deadline(WHOLE_S if request.whole_s is None else request.whole_s),
+        settings.WEIR_OUTGOING_PROXY,
     )
     received = bytearray()
     with (
