@@ -1,7 +1,8 @@
 """Check requests before Django: sizes of bodies, credentials of machines, agents' own route.
 
 A body is counted while it comes and refused as soon as it is too large. A view may say with
-`let_in` whether it knows the caller at all; that is asked before the body is read.
+`let_in` whether it knows the caller at all; that is asked before a body is read that is larger than
+a stranger's may be. The view itself asks again: a smaller body, or none, is read without.
 
 An agent has no session, no cookie and no page, and most of the time it only waits. Django's
 request cycle would keep a thread for each one that waits; here a view is called as it is. Such
@@ -50,7 +51,7 @@ class RequestGuard:
         if _declared_bytes(scope) > most:
             await _send(_too_large(most), send)
             return
-        let_in = getattr(view, "let_in", None)
+        let_in = None if _is_small(scope, most) else getattr(view, "let_in", None)
         refusal = await let_in(ASGIRequest(scope, io.BytesIO())) if let_in else None
         if refusal is not None:
             await _send(refusal, send)
@@ -102,6 +103,11 @@ def _declared_bytes(scope: Scope) -> int:
     """Return the length that the request declares; an undeclared one is counted as it arrives."""
     text = _header(scope, b"content-length")
     return int(text[:20]) if text.isdigit() else 0
+
+
+def _is_small(scope: Scope, most: int) -> bool:
+    """Return whether the body is known to be no larger than anybody's may be."""
+    return most <= STRANGERS_BYTES or 0 < _declared_bytes(scope) <= STRANGERS_BYTES
 
 
 def _too_large(most: int) -> HttpResponse:

@@ -14,7 +14,7 @@ from django.test import Client
 from apps.accounts.domain.roles import Role
 from apps.accounts.services import token_create
 from apps.catalog.services.import_execute import import_execute
-from apps.executions.api import messages
+from apps.executions.api import agents, messages
 from apps.executions.services.pool import pool_close
 from apps.runs.services import progress_token
 from apps.telemetry.services import agent_enrol
@@ -79,6 +79,43 @@ def test_a_stranger_is_refused_before_the_body_is_read(
     body = Body(4)
     problem(ask("POST", path, content=body, headers=headers), status, code)
     assert body.taken == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/agent/v1/session", 401, "unknown_credential"),
+        ("/agent/v1/report", 401, "unknown_credential"),
+        ("/internal/runs/progress", 403, "bad_token"),
+        ("/internal/studies/points", 403, "bad_token"),
+    ],
+)
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer nobody"}])
+def test_a_stranger_with_a_small_body_is_refused_whatever_it_holds(
+    path: str, status: int, code: str, headers: dict[str, str]
+) -> None:
+    for body in (b"{}", b"{", b"x" * request_guard.STRANGERS_BYTES):
+        problem(ask("POST", path, content=body, headers=headers), status, code)
+
+
+def test_a_caller_is_looked_up_once_where_the_body_is_small(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, secret = agent_enrol(broker=make_harbour().brokers["a"], actor=None)
+    looks: list[str] = []
+    real = agents.agent_by_secret
+
+    def look(secret: str) -> Any:
+        looks.append(secret)
+        return real(secret)
+
+    monkeypatch.setattr(agents, "agent_by_secret", look)
+    headers = {"Authorization": f"Bearer {secret}"}
+    assert ask("POST", "/agent/v1/session", json={}, headers=headers).status_code == 200
+    assert looks == [secret]
+    padding = {"padding": "x" * request_guard.STRANGERS_BYTES}
+    assert ask("POST", "/agent/v1/session", json=padding, headers=headers).status_code == 200
+    assert looks == 3 * [secret]
 
 
 def test_work_on_what_an_agent_sent_is_not_done_on_the_loop(

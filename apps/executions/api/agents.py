@@ -68,7 +68,7 @@ def _refusal(error: Exception) -> HttpResponse:
 def agent_view(method: str, max_body_bytes: int) -> Callable[[AgentView], View]:
     """Take one method and a credential; turn exceptions into problem documents.
 
-    `config.request_guard` asks `let_in` before it reads the body, and reads no more than
+    `config.request_guard` asks `let_in` before it reads a large body, and reads no more than
     `max_body_bytes`.
     """
 

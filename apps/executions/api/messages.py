@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest
 
@@ -18,7 +19,6 @@ from weir.coordination.wire import (
     Report,
     observed_from_dict,
     report_from_dict,
-    to_dict,
 )
 from weir.errors import InvalidProblem
 
@@ -149,7 +149,11 @@ def observed(plain: Mapping[str, Any]) -> dict[str, Any] | None:
             _hand_over(_object(value, path), path)
     for name in ("links", "problems"):
         _texts(known.get(name, []), f"observed.{name}")
-    return to_dict(observed_from_dict(known, "observed"))
+    # As it is stored, so that it can be compared with that: lists, not tuples.
+    plain_values: dict[str, Any] = msgspec.json.decode(
+        msgspec.json.encode(observed_from_dict(known, "observed"))
+    )
+    return plain_values
 
 
 def _hand_over(plain: Mapping[str, Any], path: str) -> None:

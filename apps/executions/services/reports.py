@@ -37,6 +37,9 @@ from weir.lifecycle.steps import ActionState
 
 logger = logging.getLogger(__name__)
 
+LOOK_EVERY = 10
+"""Of so many reports that show nothing new, one is followed up all the same: whoever stored the one
+that did may have died before it did what follows."""
 FURTHEST = 2**40
 """By how much a document number may be above ours and still be believed. A database never lags that
 far behind, and 8,000 such claims may be adopted before agents run out of numbers."""
@@ -120,10 +123,13 @@ def agent_heard(
         )
         reported = _keep(agent, incarnation, reports)
     concerned = set(reported)
-    if changed and observed is not None:
+    if observed is not None and observed.get("publishers"):
+        # Whether a doubt can end depends on executions, too, and not on what is seen alone.
         lists_settle(
             system=agent.system, broker=agent.broker.name, seen=observed_from_dict(observed)
         )
+    looks_again = sequence is None or sequence % LOOK_EVERY == 0
+    if observed is not None and (changed or looks_again):
         # A broker may follow a move that was given up.
         given_up = ExecutionAction.objects.filter(
             step__execution=OuterRef("pk"),

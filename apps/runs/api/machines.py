@@ -18,7 +18,7 @@ View = Callable[[HttpRequest], HttpResponse]
 def machine_post(*, max_body_bytes: int) -> Callable[[Callable[[str, Any], bool]], View]:
     """Return a view of what a job sends; its answer says whether the job should go on.
 
-    The token is checked before the body, and by `config.request_guard` before the body is read.
+    The token is checked before the body, and by `config.request_guard` before a large one is read.
     """
 
     def wrap(keep: Callable[[str, Any], bool]) -> View:

@@ -357,14 +357,17 @@ def agent_report(
     }
     # One statement checks and locks: a newer session waits for this one, or is found here.
     mine = Agent.objects.filter(pk=agent.pk, incarnation=incarnation, revoked_at=None)
-    if incarnation < 1 or not mine.update(**columns):
-        raise not_mine(Agent.objects.select_related("broker").get(pk=agent.pk), incarnation)
-    changed = False
+    if incarnation < 1:
+        mine = mine.none()
+    is_newer = False
     if observed is not None:
         newer = mine if sequence is None else mine.filter(report_sequence__lt=sequence)
-        seen = {"observed": dict(observed), "observed_at": now}
+        seen = {**columns, "observed": dict(observed), "observed_at": now}
         numbered = {} if sequence is None else {"report_sequence": sequence}
-        changed = bool(newer.update(**seen, **numbered)) and observed != agent.observed
+        is_newer = bool(newer.update(**seen, **numbered))
+    if not is_newer and not mine.update(**columns):
+        raise not_mine(Agent.objects.select_related("broker").get(pk=agent.pk), incarnation)
+    changed = is_newer and observed != agent.observed
     if telemetry is not None:
         apart = ("publishers", "publishers_left")
         sample = {name: part for name, part in telemetry.items() if name not in apart}

@@ -11,6 +11,8 @@ from apps.executions.api import agents as views
 from apps.executions.api import messages
 from apps.executions.models import ActionReport
 from apps.executions.services import document_cache as desk
+from apps.executions.services import reports
+from apps.executions.services.advance import execution_advance
 from apps.systems.models import System
 from apps.systems.services import system_delete
 from apps.telemetry.models import Agent, Sample
@@ -221,6 +223,27 @@ class TestReport:
         assert row.observed["links"] == ["b"]
         agent.say()
         assert agent_row(agent).observed["links"] == ["b"]
+
+    def test_is_followed_up_where_it_shows_something_new(self, agent, harbour, monkeypatch):
+        agent.come()
+        execution = start(harbour.system, [rate(None, 50.0)])
+        looked_at = []
+
+        def advance(pk):
+            looked_at.append(pk)
+            return execution_advance(pk)
+
+        monkeypatch.setattr(reports, "execution_advance", advance)
+        observed = {**OBSERVED, "hand_overs": {}, "problems": ["The disk is full."]}
+        agent.say(observed=observed)
+        assert looked_at == [execution.pk]
+        while agent.sequence < reports.LOOK_EVERY - 1:
+            agent.say(observed=observed)
+        assert looked_at == [execution.pk]
+        agent.say(observed=observed)  # whoever stored the first may have died before it looked
+        assert looked_at == 2 * [execution.pk]
+        agent.say(observed={**observed, "problems": []})
+        assert looked_at == 3 * [execution.pk]
 
     def test_keeps_what_was_measured(self, agent):
         agent.come()
