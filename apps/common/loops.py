@@ -26,8 +26,11 @@ JOIN_S = 15.0
 
 
 class Loop(threading.Thread):
-    """Call one function every `every_s` seconds, or earlier when woken, until `stop` is set. Two
-    calls are at least `least_pause_s` apart, however often it is woken."""
+    """Call one function every `every_s` seconds, or earlier when woken, until `stop` is set.
+
+    Two calls are at least `least_pause_s` apart, however often it is woken. After a call that
+    returned nothing, or 0, nothing goes on, and the next one is `quiet_s` later.
+    """
 
     def __init__(
         self,
@@ -37,10 +40,13 @@ class Loop(threading.Thread):
         every_s: float,
         stop: threading.Event,
         least_pause_s: float = LEAST_PAUSE_S,
+        quiet_s: float | None = None,
     ) -> None:
+        """Take `quiet_s`; None: as often as otherwise."""
         super().__init__(name=name)
         self.function = function
         self.every_s = every_s
+        self.quiet_s = every_s if quiet_s is None else quiet_s
         self.least_pause_s = least_pause_s
         self.stop = stop
         self.wake = threading.Event()
@@ -51,7 +57,7 @@ class Loop(threading.Thread):
         try:
             while not self.stop.is_set():
                 began = time.monotonic()
-                pause = self.every_s if self._call() else max(self.every_s, RETRY_PAUSE_S)
+                pause = self._call()
                 # Pause first, so that a flood of events does not call it without end.
                 if self.stop.wait(self.least_pause_s):
                     break
@@ -60,23 +66,24 @@ class Loop(threading.Thread):
         finally:
             connection.close()
 
-    def _call(self) -> bool:
+    def _call(self) -> float:
+        """Call the function; return after how many seconds it is called again."""
         try:
-            self.function()
+            goes_on = self.function()
         except (OperationalError, InterfaceError) as error:
             # The connection is unusable; the next call opens a new one.
             connection.close()
             if not self._database_away:
                 logger.warning("%s: database away, waiting: %s", self.name, str(error).strip())
             self._database_away = True
-            return False
+            return max(self.every_s, RETRY_PAUSE_S)
         except Exception:
             logger.exception("%s failed; it is called again", self.name)
-            return False
+            return max(self.every_s, RETRY_PAUSE_S)
         if self._database_away:
             logger.warning("%s: the database is back", self.name)
         self._database_away = False
-        return True
+        return self.every_s if goes_on else self.quiet_s
 
 
 class Waker(threading.Thread):

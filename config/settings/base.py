@@ -296,27 +296,29 @@ EMAIL_USE_SSL = ENV.mail.tls if ENV.mail else False
 EMAIL_TIMEOUT = 20
 DEFAULT_FROM_EMAIL = ENV.mail.sender if ENV.mail else ""
 
-# What `manage.py coordinate` calls repeatedly, the seconds between two calls, and the least between
-# two where news wake it earlier: nobody waits for what is seldom, and it costs more.
+# What `manage.py coordinate` calls repeatedly: the seconds between two calls, those after a call
+# that met nothing under way, and the least between two where news wake it earlier. News say what
+# people and agents do; turns are for what time alone causes, and for news that were lost.
 WEIR_LOOPS = [
-    ("apps.executions.services.executions_tick", 0.5, 0.05),
-    ("apps.audit.services.events_number", 1.0, 0.05),
+    ("apps.executions.services.executions_tick", 0.5, 2.0, 0.05),
+    ("apps.audit.services.events_number", 1.0, 1.0, 0.05),
     # Beat asks a worker for it, too; the coordinator needs neither of them, and no message.
-    ("apps.runs.services.runs_reap", 5.0, 1.0),
-    ("apps.catalog.services.imports_reap", 5.0, 1.0),
-    ("apps.telemetry.services.levels.levels_roll", 15.0, 5.0),
-    ("apps.calibration.services.calibration_tick", 5.0, 1.0),
-    ("apps.plans.services.plans_settle", 0.5, 0.05),
-    ("apps.plans.services.windows_hold", 0.5, 0.05),
-    ("apps.plans.services.plans_verify", 5.0, 1.0),
-    ("apps.mappings.services.filtering.filtering_roll", 60.0, 30.0),
-    ("apps.rate_control.services.rates_control", 1.0, 0.05),
-    ("apps.adaptation.services.adaptation_tick", 0.5, 0.05),
-    ("apps.recomputation.services.recomputation_tick", 1.0, 0.05),
-    ("apps.inbox.services.items_keep", 2.0, 0.5),
-    ("apps.inbox.services.backlog_items_keep", 30.0, 30.0),
-    ("apps.notifications.services.notices_note", 5.0, 5.0),
-    ("apps.accounts.services.requests_forget", 3600.0, 3600.0),
+    ("apps.runs.services.runs_reap", 5.0, 5.0, 1.0),
+    ("apps.catalog.services.imports_reap", 5.0, 5.0, 1.0),
+    ("apps.telemetry.services.levels.levels_roll", 15.0, 15.0, 5.0),
+    ("apps.calibration.services.calibration_tick", 5.0, 5.0, 1.0),
+    ("apps.plans.services.plans_settle", 0.5, 2.0, 0.05),
+    ("apps.plans.services.windows_hold", 0.5, 2.0, 0.05),
+    ("apps.plans.services.plans_verify", 5.0, 5.0, 1.0),
+    ("apps.mappings.services.filtering.filtering_roll", 60.0, 60.0, 30.0),
+    ("apps.rate_control.services.rates_control", 1.0, 1.0, 0.05),
+    ("apps.adaptation.services.adaptation_tick", 0.5, 2.0, 0.05),
+    ("apps.recomputation.services.recomputation_tick", 1.0, 2.0, 0.05),
+    # Nobody waits for these within a second, and they cost more.
+    ("apps.inbox.services.items_keep", 2.0, 5.0, 0.5),
+    ("apps.inbox.services.backlog_items_keep", 30.0, 30.0, 30.0),
+    ("apps.notifications.services.notices_note", 5.0, 5.0, 5.0),
+    ("apps.accounts.services.requests_forget", 3600.0, 3600.0, 3600.0),
 ]
 
 LOGGING: dict[str, Any] = {

@@ -62,12 +62,12 @@ _looked: dict[tuple[int, str], float] = {}
 
 
 def adaptation_tick() -> int:
-    """Do what follows now for every flow whose parts move, or have moved. Returns for how many."""
+    """Do what follows now for every flow whose parts move, or have moved. Returns how many there
+    are, where it is this process that decides."""
     stops_end()
     flows = concerns()
     if not flows or not lock_try(LOCK):
         return 0
-    count = 0
     for system in System.objects.filter(pk__in=flows).order_by("pk"):
         turn = _Turn(system, flows[system.pk])
         if turn.around.restored:
@@ -75,13 +75,13 @@ def adaptation_tick() -> int:
             continue
         for flow in sorted(turn.concerns):
             try:
-                count += turn.take(flow)
+                turn.take(flow)
             except (OperationalError, InterfaceError):
                 raise
             except Exception:
                 # An error in one flow must not stop the others.
                 logger.exception("the parts of %s of %s cannot be adapted", flow, system)
-    return count
+    return sum(map(len, flows.values()))
 
 
 class _Turn:
@@ -93,15 +93,12 @@ class _Turn:
         self.concerns = flows
         self.around = surroundings_of(system, flows)
 
-    def take(self, flow: str) -> bool:
-        """Do what follows now for the parts of one flow. False: it is not its time."""
+    def take(self, flow: str) -> None:
+        """Do what follows now for the parts of one flow, where it is its time."""
         if self._is_under_way(self.concerns[flow]):
             self.advance(flow)
-        elif not self._is_time(flow):
-            return False
-        elif self._may_decide(flow):
+        elif self._is_time(flow) and self._may_decide(flow):
             self.advance(flow, decides=True)
-        return True
 
     def advance(self, flow: str, *, decides: bool = False) -> None:
         """Do everything that follows now for the parts of one flow, in one transaction."""

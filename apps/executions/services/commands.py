@@ -271,11 +271,13 @@ def execution_hold(
 _pruned_at = 0.0
 
 
-def executions_tick() -> None:
-    """Do what time alone causes: deadlines, pace, leases that ran out, old samples."""
+def executions_tick() -> int:
+    """Do what time alone causes: deadlines, pace, leases that ran out, old samples. Returns how
+    many executions are under way."""
     global _pruned_at
     agents_lapse()
-    for pk in list(Execution.objects.filter(state__in=ACTIVE_NAMES).values_list("pk", flat=True)):
+    active = list(Execution.objects.filter(state__in=ACTIVE_NAMES).values_list("pk", flat=True))
+    for pk in active:
         try:
             execution_advance(pk)
         except (OperationalError, InterfaceError):
@@ -289,3 +291,4 @@ def executions_tick() -> None:
         # Whoever removed a broker may have died before the executions that waited for it.
         dead_advance(*systems_without())
         samples_prune()
+    return len(active)

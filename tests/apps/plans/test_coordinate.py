@@ -37,7 +37,9 @@ def until(true: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
 class Running:
     """Loops in a thread, as the command runs them."""
 
-    def __init__(self, *loops: tuple[Any, ...], wake_on: str = "") -> None:
+    def __init__(
+        self, *loops: tuple[Any, ...], wake_on: str = "", quiet_s: float | None = None
+    ) -> None:
         """A loop is a function, how often it is called, and perhaps its least pause, s."""
         self.stop = threading.Event()
         self.loops = [
@@ -47,6 +49,7 @@ class Running:
                 every_s=every_s,
                 stop=self.stop,
                 least_pause_s=(*least_pause_s, LEAST_PAUSE_S)[0],
+                quiet_s=quiet_s,
             )
             for index, (function, every_s, *least_pause_s) in enumerate(loops)
         ]
@@ -78,6 +81,20 @@ def test_failing_loop_is_logged_and_called_again(caplog: pytest.LogCaptureFixtur
     until(lambda: calls["broken"] >= 2 and calls["sound"] >= 5)
     assert running.end() is True
     assert "loop0 failed; it is called again" in caplog.text
+
+
+def test_a_loop_is_called_seldom_while_nothing_goes_on() -> None:
+    calls: list[int] = []
+
+    def work() -> int:
+        calls.append(max(0, 3 - len(calls)))
+        return calls[-1]
+
+    running = Running((work, 0.05), quiet_s=3600.0)
+    until(lambda: len(calls) == 4)
+    time.sleep(0.5)
+    assert calls == [3, 2, 1, 0]
+    assert running.end() is True
 
 
 @pytest.mark.django_db(transaction=True)
@@ -139,7 +156,7 @@ def test_lost_connection_is_opened_again(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_loop_that_does_not_exist_is_named(settings: Any) -> None:
-    settings.WEIR_LOOPS = [("apps.plans.services.plans_unsettle", 1.0, 1.0)]
+    settings.WEIR_LOOPS = [("apps.plans.services.plans_unsettle", 1.0, 1.0, 1.0)]
     with pytest.raises(CommandError, match=r"apps\.plans\.services\.plans_unsettle"):
         call_command("coordinate", "--once")
 

@@ -45,7 +45,14 @@ class Command(BaseCommand):
             raise CommandError("A loop ended without being asked to; see the log.")
         logger.info("coordinator stopped")
 
-    def _loop(self, name: str, every_s: float, least_pause_s: float, stop: threading.Event) -> Loop:
+    def _loop(
+        self,
+        name: str,
+        every_s: float,
+        quiet_s: float,
+        least_pause_s: float,
+        stop: threading.Event,
+    ) -> Loop:
         try:
             function = import_string(name)
         except ImportError as error:
@@ -53,5 +60,10 @@ class Command(BaseCommand):
                 f"WEIR_LOOPS names {name}, which cannot be imported: {error}"
             ) from error
         return Loop(
-            name=name, function=function, every_s=every_s, stop=stop, least_pause_s=least_pause_s
+            name=name,
+            function=function,
+            every_s=every_s,
+            quiet_s=quiet_s,
+            least_pause_s=least_pause_s,
+            stop=stop,
         )
