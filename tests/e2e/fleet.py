@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
+from apps.demo.services import harbour
 from config.stack import Stack
 from config.stack.parts import brokers
 from tests.e2e.api import Api
@@ -25,6 +26,10 @@ TOPIC = "cranes.rotterdam"
 ROOM = {"rot-1": 14.0, "ham-1": 14.0, "ant-1": 8.0}
 """What brokers take beside what others send there; the topic's publishers send 20 msg/s by the
 model, which no broker takes alone."""
+(ROTTERDAM_CPU,) = [row[4] for row in harbour.BROKERS if row[0] == "rot-1"]
+(HAMBURG_LINK,) = [row[2] for row in harbour.LINKS if row[:2] == ("rot-1", "ham-1")]
+"""What the demo gives a broker, in CPU units per second, and one of its links, in messages per
+second."""
 WIDE_PER_S = 400.0
 """The rate of a gate behind which nothing waits for long that the topic's publishers send."""
 ROOMY = 100_000.0
@@ -387,9 +392,11 @@ class Fleet:
         some of it is lower, some higher than what was best before."""
         (row,) = [row for row in self.rows("brokers") if row["name"] == "rot-1"]
         (now,) = row["capacities"]
-        before = (400.0 - now["capacity"]) / 70.0
+        before = (ROTTERDAM_CPU - now["capacity"]) / (0.4 * ROTTERDAM_CPU)
         share = (before + CHANCE.uniform(0.3, 0.7)) % 1.0
-        self.set_capacities(cpu=400.0 - 70.0 * share, link=60.0 + 15.0 * share)
+        self.set_capacities(
+            cpu=ROTTERDAM_CPU * (1.0 - 0.4 * share), link=HAMBURG_LINK * (1.0 + 0.25 * share)
+        )
 
     def set_capacities(self, *, cpu: float, link: float) -> None:
         """Of the broker rot-1 and of its link to ham-1."""
