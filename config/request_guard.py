@@ -107,7 +107,8 @@ def _declared_bytes(scope: Scope) -> int:
 
 def _is_small(scope: Scope, most: int) -> bool:
     """Return whether the body is known to be no larger than anybody's may be."""
-    return most <= STRANGERS_BYTES or 0 < _declared_bytes(scope) <= STRANGERS_BYTES
+    declared = 0 if _header(scope, b"transfer-encoding") else _declared_bytes(scope)
+    return most <= STRANGERS_BYTES or 0 < declared <= STRANGERS_BYTES
 
 
 def _too_large(most: int) -> HttpResponse:

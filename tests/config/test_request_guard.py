@@ -17,7 +17,7 @@ from apps.catalog.services.import_execute import import_execute
 from apps.executions.api import agents, messages
 from apps.executions.services.pool import pool_close
 from apps.runs.services import progress_token
-from apps.telemetry.services import agent_enrol
+from apps.telemetry.services import agent_by_secret, agent_enrol
 from config import request_guard
 from config.asgi import application
 from tests.factories import make_user
@@ -103,11 +103,10 @@ def test_a_caller_is_looked_up_once_where_the_body_is_small(
 ) -> None:
     _, secret = agent_enrol(broker=make_harbour().brokers["a"], actor=None)
     looks: list[str] = []
-    real = agents.agent_by_secret
 
     def look(secret: str) -> Any:
         looks.append(secret)
-        return real(secret)
+        return agent_by_secret(secret)
 
     monkeypatch.setattr(agents, "agent_by_secret", look)
     headers = {"Authorization": f"Bearer {secret}"}
@@ -116,6 +115,15 @@ def test_a_caller_is_looked_up_once_where_the_body_is_small(
     padding = {"padding": "x" * request_guard.STRANGERS_BYTES}
     assert ask("POST", "/agent/v1/session", json=padding, headers=headers).status_code == 200
     assert looks == 3 * [secret]
+
+
+def test_a_body_that_says_two_lengths_is_no_small_one() -> None:
+    """Where it comes in pieces, the length that it declares need not be its own."""
+    body = Body(4)
+    headers = {"Content-Length": "2", "Transfer-Encoding": "chunked"}
+    answer = ask("POST", "/agent/v1/report", content=body, headers=headers)
+    problem(answer, 401, "unknown_credential")
+    assert body.taken == 0
 
 
 def test_work_on_what_an_agent_sent_is_not_done_on_the_loop(
