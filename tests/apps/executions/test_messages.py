@@ -108,7 +108,7 @@ def test_members_of_newer_agents_are_left_out():
     assert (said.interest, said.pause_s) == (("tides",), 0.5)
     kept = messages.observed({"observed": {"tomorrow": 1, "links": ["b"]}})
     assert kept is not None
-    assert kept["links"] == ("b",)
+    assert kept["links"] == ["b"]
     assert "tomorrow" not in kept
 
 
