@@ -200,7 +200,7 @@ class Publisher:
                 self._burst = 0
                 pause_s = random.uniform(*BACK_OFF_S)
             # Others come to their turn also where this one is late.
-            await (happens(moved, pause_s) if pause_s else asyncio.sleep(0))
+            await happens(moved, pause_s)
         if not self._own.reliable:
             await following.settle(client)
 

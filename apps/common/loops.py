@@ -28,8 +28,8 @@ JOIN_S = 15.0
 class Loop(threading.Thread):
     """Call one function every `every_s` seconds, or earlier when woken, until `stop` is set.
 
-    Two calls are at least `least_pause_s` apart, however often it is woken. After a call that
-    returned nothing, or 0, nothing goes on, and the next one is `quiet_s` later.
+    Two calls are at least `least_pause_s` apart, however often it is woken. A call that returns
+    nothing, or 0, had nothing to do: the next one is `quiet_s` later.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Loop(threading.Thread):
     def _call(self) -> float:
         """Call the function; return after how many seconds it is called again."""
         try:
-            goes_on = self.function()
+            has_work = self.function()
         except (OperationalError, InterfaceError) as error:
             # The connection is unusable; the next call opens a new one.
             connection.close()
@@ -83,7 +83,7 @@ class Loop(threading.Thread):
         if self._database_away:
             logger.warning("%s: the database is back", self.name)
         self._database_away = False
-        return self.every_s if goes_on else self.quiet_s
+        return self.every_s if has_work else self.quiet_s
 
 
 class Waker(threading.Thread):

@@ -297,7 +297,7 @@ EMAIL_TIMEOUT = 20
 DEFAULT_FROM_EMAIL = ENV.mail.sender if ENV.mail else ""
 
 # What `manage.py coordinate` calls repeatedly: the seconds between two calls, those after a call
-# that met nothing under way, and the least between two where news wake it earlier. News say what
+# that had nothing to do, and the least between two where news wake it earlier. News say what
 # people and agents do; turns are for what time alone causes, and for news that were lost.
 WEIR_LOOPS = [
     ("apps.executions.services.executions_tick", 0.5, 2.0, 0.05),

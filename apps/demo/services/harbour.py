@@ -1,9 +1,8 @@
 """Create Harbour: port telemetry on six small NATS brokers, the demo that really runs.
 
-Small on purpose, because `make up` plays it on one machine, where each delivery costs two tenths of
-a millisecond: nine topics, some 75 messages a second offered, 68 consumers. Capacities are too
-small for everybody: an optimization has to cut rates and to refuse consumers, and approving it
-visibly changes both.
+Small on purpose, because `make up` plays it on one machine: nine topics, some 75 messages a second
+offered, 68 consumers. Capacities are too small for everybody: an optimization has to
+cut rates and to refuse consumers, and approving it visibly changes both.
 
 Its best-effort topics are mapped to streams, too, for six desks that really receive them. All desks
 are at one broker: there a map costs what the model says, since every mapped flow is sent there. The
