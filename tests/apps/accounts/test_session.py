@@ -99,3 +99,21 @@ def test_sign_out_ends_the_session(erik, visitor):
     token = sign_in(visitor).json()["csrf_token"]
     assert visitor.delete("/api/v1/session", headers={"x-csrftoken": token}).status_code == 204
     assert visitor.get("/api/v1/systems").status_code == 401
+
+
+def test_body_of_somebody_who_may_not_send_one_is_not_read(visitor):
+    make_user("vera", Role.VIEWER)
+    post_session(visitor, {"username": "vera", "password": PASSWORD})
+    token = visitor.get("/api/v1/session").json()["csrf_token"]
+    for body, kind in (
+        ('{"name": "a\\u0000b"}', "json"),
+        ("{", "json"),
+        ("x=1", "x-www-form-urlencoded"),
+    ):
+        refused = visitor.post(
+            "/api/v1/topics",
+            body,
+            content_type=f"application/{kind}",
+            headers={"x-csrftoken": token},
+        )
+        assert (refused.status_code, refused.json()["code"]) == (403, "permission_denied"), body
