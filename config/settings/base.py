@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "apps.placements",
     "apps.mappings",
     "apps.correlation",
+    "apps.pipeline",
     "apps.overview",
     "apps.recomputation",
     "apps.studies",

@@ -1,0 +1,1 @@
+"""Compute facts of the records that systems log, and make such records."""
