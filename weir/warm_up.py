@@ -37,6 +37,8 @@ from weir.queueing.periodic_work import PeriodicWork
 from weir.queueing.poisson_work import PoissonWork
 from weir.queueing.simulated_broker import Senders, SimulatedBroker, simulated
 from weir.queueing.traces import work_over
+from weir.records import requests
+from weir.records.slices import first_records
 from weir.routing.benefit import Replay
 from weir.routing.cost import routing
 from weir.stop import never
@@ -260,12 +262,19 @@ def warm_up_mappings() -> int:
     return groups
 
 
+def warm_up_records() -> int:
+    """Log a few requests; how many records they are, which only says that it ran."""
+    log = requests.slices(requests.Shape(), records=100, seed=1)
+    return sum(each.records for each in first_records(log, 100))
+
+
 PARTS = {
     "optimizers": warm_up_optimizers,
     "overlays": warm_up_overlays,
     "placements": warm_up_placements,
     "correlations": warm_up_correlations,
     "mappings": warm_up_mappings,
+    "records": warm_up_records,
 }
 
 if __name__ == "__main__":

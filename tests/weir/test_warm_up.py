@@ -15,6 +15,7 @@ import weir.correlation
 import weir.optimizers
 import weir.placement
 import weir.queueing
+import weir.records
 
 ROOMS = (
     weir.allocation,
@@ -23,6 +24,7 @@ ROOMS = (
     weir.optimizers,
     weir.placement,
     weir.queueing,
+    weir.records,
 )
 FOLDERS = [Path(room.__file__).parent for room in ROOMS]
 
@@ -36,6 +38,7 @@ from weir.warm_up import (
     warm_up_mappings,
     warm_up_optimizers,
     warm_up_placements,
+    warm_up_records,
 )
 called = set()
 def look(frame, event, argument):
@@ -46,6 +49,7 @@ warm_up_optimizers()
 warm_up_placements()
 warm_up_correlations()
 warm_up_mappings()
+warm_up_records()
 sys.setprofile(None)
 print(json.dumps(sorted(called)))
 """

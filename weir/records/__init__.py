@@ -1,4 +1,4 @@
-"""Seeded logs as busy systems write them: what was published, received, asked and measured.
+"""Seeded logs as busy systems write them: what was published, received, requested and measured.
 
 One file per kind, found by folder. A member defines NAME (its file name), TITLE, TABLES (what its
 log has), Shape (a frozen dataclass of its figures) and `slices(shape, *, records, seed)`. Files

@@ -96,7 +96,7 @@ class _TableWriter:
                 self._schema,
                 compression="zstd",
                 use_dictionary=self._coded,
-                # Readers that were not told of dictionaries see plain texts.
+                # Whoever reads it sees plain texts, however they are stored.
                 store_schema=False,
             )
             self._files += 1

@@ -18,8 +18,9 @@ class Command(BaseCommand):
     """Write a seeded log of one kind as Parquet files, a folder for each table."""
 
     help = (
-        "Records of a market's day, of sensors or of requests (docs/formats.md). N rows of all "
-        "tables together span the natural duration of the kind: rates follow N."
+        "Records of a market's day (6.5 hours), of sensors (24 hours) or of requests (1 hour), as "
+        "in docs/formats.md. N rows of all tables together span the natural duration of the kind: "
+        "rates follow N."
     )
     requires_system_checks: list[str] = []
 
