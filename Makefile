@@ -274,6 +274,7 @@ bench: install dev ## measure optimizers and agents, as ratios to plain implemen
 	$(BIN)/python -m benchmarks.publisher_times
 	$(BIN)/python -m benchmarks.adaptation
 	$(BIN)/python -m benchmarks.correlation
+	$(BIN)/python -m benchmarks.pipeline
 	$(BIN)/python -m benchmarks.planners
 	$(BIN)/python -m benchmarks.goal_topologies
 

@@ -6,7 +6,7 @@ and counted is done in arrays inside the tasks; Spark brings the blocks to where
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
@@ -15,6 +15,28 @@ BLOCKS = StructType([StructField("to", IntegerType()), StructField("payload", Bi
 BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 MOST_BATCH_BYTES = 16 << 20
 """Of blocks on their way into a task: a few of them, so that they need little room at once."""
+
+
+class _Piece(Protocol):
+    @property
+    def rows(self) -> int: ...
+
+
+P = TypeVar("P", bound=_Piece)
+
+
+def even_shares(pieces: Sequence[P], tasks: int) -> list[list[P]]:
+    """Return the pieces in so many shares at most, neighbours together, of about as many rows."""
+    most = -(-sum(piece.rows for piece in pieces) // tasks)
+    shares: list[list[P]] = [[]]
+    rows = 0
+    for piece in pieces:
+        if shares[-1] and rows + piece.rows > most:
+            shares.append([])
+            rows = 0
+        shares[-1].append(piece)
+        rows += piece.rows
+    return shares
 
 
 class Steps:

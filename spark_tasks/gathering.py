@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from spark_tasks.blocks import Steps, collected, exchange, spread
+from spark_tasks.blocks import Steps, collected, even_shares, exchange, spread
 from spark_tasks.grouping import Grouped, borders_of, cut_at, grouped
 from spark_tasks.io import read_columns, write_columns
 from spark_tasks.partitions import cores
 from spark_tasks.recordings import (
     By,
-    Piece,
-    Recording,
     Survey,
     check_still,
     check_survey,
@@ -71,7 +69,8 @@ def gather(
     recording = recording_at(uri, by=by, topic=topic)
     check_unchanged(recording, frozen or {})
     side_by_side = cores(spark)
-    shares = _shares(recording, side_by_side)
+    tasks = max(PARTS_PER_CORE * side_by_side, -(-recording.rows // READ_ROWS))
+    shares = even_shares(recording.pieces, tasks)
 
     def surveyed(number: int, given: list[Any]) -> Iterator[tuple[int, Any]]:
         yield number, merged(survey_of(recording, piece, by=by, topic=topic) for piece in given[0])
@@ -136,18 +135,3 @@ def read_part(folder: str, number: int) -> Grouped:
         publishers=columns.get("publishers", none),
         counts=times.get("messages", none),
     )
-
-
-def _shares(recording: Recording, side_by_side: int) -> list[list[Piece]]:
-    """Return the pieces of each reading task, neighbours together, of about as many rows."""
-    tasks = max(PARTS_PER_CORE * side_by_side, -(-recording.rows // READ_ROWS))
-    most = -(-recording.rows // tasks)
-    shares: list[list[Piece]] = [[]]
-    rows = 0
-    for piece in recording.pieces:
-        if shares[-1] and rows + piece.rows > most:
-            shares.append([])
-            rows = 0
-        shares[-1].append(piece)
-        rows += piece.rows
-    return shares

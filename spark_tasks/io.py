@@ -41,14 +41,18 @@ def read_answer(spark: Any, uri: str) -> tuple[bytes | None, str | None]:
 
 
 def write_columns(uri: str, columns: Mapping[str, Any]) -> None:
-    """Write arrays of equal length as one Parquet file, which is there as a whole or not at all:
-    of a task that was killed nobody reads half a file."""
+    """Write arrays of equal length as one Parquet file, whole or not at all (`write_table`)."""
+    write_table(uri, pa.table({name: pa.array(values) for name, values in columns.items()}))
+
+
+def write_table(uri: str, table: Any, **options: Any) -> None:
+    """Write one Parquet file, which is there as a whole or not at all: of a task that was killed
+    nobody reads half a file."""
     system, path = FileSystem.from_uri(uri)
     folder, _, name = path.rpartition("/")
     system.create_dir(folder, recursive=True)
-    table = pa.table({name: pa.array(values) for name, values in columns.items()})
     unfinished = f"{folder}/.{name}-{uuid.uuid4()}"
-    parquet.write_table(table, unfinished, filesystem=system)
+    parquet.write_table(table, unfinished, filesystem=system, **options)
     system.move(unfinished, path)
 
 

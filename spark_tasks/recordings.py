@@ -111,7 +111,7 @@ def recording_at(uri: str, *, by: By, topic: str = "") -> Recording:
     info = system.get_file_info(root)
     if info.type == FileType.NotFound:
         raise InvalidProblem(name, "there is no such recording; name a Parquet file or a folder")
-    files = [info] if info.type == FileType.File else _files(system, root)
+    files = [info] if info.type == FileType.File else files_of(system, root)
     if not files:
         message = f"holds no file whose name ends with {SUFFIX}; name a folder that does"
         raise InvalidProblem(name, message)
@@ -145,7 +145,7 @@ def recording_at(uri: str, *, by: By, topic: str = "") -> Recording:
     )
 
 
-def _files(system: Any, root: str) -> list[Any]:
+def files_of(system: Any, root: str) -> list[Any]:
     """Return what is known of the files of a folder, in the order in which they are read."""
     if isinstance(system, LocalFileSystem):
         return list(system.get_file_info([str(file) for file in data_files(Path(root))]))
@@ -214,7 +214,7 @@ def _table(recording: Recording, piece: Piece) -> Any:
         return file.read_row_group(piece.row_group, columns=sorted(recording.columns))
 
 
-def _seconds(column: Any) -> Any:
+def seconds_of(column: Any) -> Any:
     """Return times as Unix seconds; null stays null. A timestamp without a zone is in UTC."""
     kind = column.type
     if not pa.types.is_timestamp(kind):
@@ -246,7 +246,7 @@ def messages_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") 
     topics. What does not fit is not looked for again: see `survey_of`."""
     table = _of_topic(_table(recording, piece), topic)
     names, codes = _coded(table[by])
-    at_s = _seconds(table["at_s"]).to_numpy().astype(np.float64)
+    at_s = seconds_of(table["at_s"]).to_numpy().astype(np.float64)
     publishers = np.zeros(0, dtype=np.uint64)
     if by == "topic":
         others, other_codes = _coded(table["publisher"])
@@ -275,13 +275,13 @@ def survey_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") ->
         if empty := table[column].null_count:
             wrong[f"{column}: null"] = empty
         if column in ("publisher", "topic"):
-            if broken := _undecodable(table[column]):
+            if broken := int(undecodable(table[column]).sum()):
                 wrong[f"{column}: not UTF-8"] = broken
                 return Survey(wrong=wrong)
             nameless = compute.equal(table[column].cast(pa.string()), "")
             if empty := int(compute.sum(nameless).as_py() or 0):
                 wrong[f"{column}: empty"] = empty
-    at_s = _seconds(table["at_s"]).drop_null().to_numpy()
+    at_s = seconds_of(table["at_s"]).drop_null().to_numpy()
     if odd := int((~np.isfinite(at_s)).sum()):
         wrong["at_s: not finite"] = odd
     if late := int((np.isfinite(at_s) & (np.abs(at_s) > LATEST_S)).sum()):
@@ -298,7 +298,7 @@ def survey_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") ->
     if wrong:
         return Survey(wrong=wrong, topics=topics)
     table = _of_topic(table, topic)
-    at_s = _seconds(table["at_s"]).to_numpy()
+    at_s = seconds_of(table["at_s"]).to_numpy()
     messages = len(at_s)
     if "messages" in recording.columns:
         messages = int(compute.sum(table["messages"].cast(pa.int64())).as_py() or 0)
@@ -314,14 +314,14 @@ def survey_of(recording: Recording, piece: Piece, *, by: By, topic: str = "") ->
     )
 
 
-def _undecodable(column: Any) -> int:
-    """Return how many values of a text column are none: Parquet does not check them."""
+def undecodable(column: Any) -> np.ndarray:
+    """Return which values of a text column are none: Parquet does not check them."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
         values = column.cast(pa.string()).cast(pa.binary()).to_pylist()
-        return sum(_decodes(value) is False for value in values if value is not None)
-    return 0
+        return np.array([value is not None and not _decodes(value) for value in values])
+    return np.zeros(len(column), dtype=np.bool_)
 
 
 def _decodes(value: bytes) -> bool:

@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import sys
 import tempfile
 from argparse import ArgumentParser
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,32 @@ def write_output(path: str, content: bytes) -> None:
         part.write(content)
     os.chmod(part.name, 0o644)
     os.replace(part.name, target)
+
+
+@contextmanager
+def new_folder(path: str) -> Iterator[Path]:
+    """Give a folder to write into, which gets its name when all is written: a reader never sees
+    half a result. Raises Refused."""
+    target = Path(path).absolute()
+    if target.is_dir() and any(target.iterdir()):
+        raise Refused(f"{path}: is not empty; name a folder that is not there yet")
+    if os.path.lexists(target) and not target.is_dir():
+        raise Refused(f"{path}: is a file; name a folder that is not there yet")
+    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+        raise Refused(f"{path}: cannot be written; name a folder inside one that exists")
+    try:
+        made = tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.unfinished-")
+    except OSError as error:
+        raise Refused(f"{path}: cannot be written: {error.strerror}") from error
+    unfinished = Path(made)
+    try:
+        unfinished.chmod(0o755)
+        yield unfinished
+        unfinished.replace(target)
+    except OSError as error:
+        raise Refused(f"{error.filename or path}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def check_limits(*, time_limit_s: float | None = None, seed: int) -> None:

@@ -1,19 +1,16 @@
-"""Write slices of a log as Parquet files: a folder for each table, all of it or nothing.
+"""Write slices of a log as Parquet files: a folder for each table.
 
 It imports pyarrow, so only who writes records imports this module.
 """
 
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
 
-from apps.common.command_files import Refused
 from weir.records.slices import Columns, Slice, Text
 
 ROW_GROUP = 250_000
@@ -109,35 +106,16 @@ class _TableWriter:
             self.close()
 
 
-def write_records(out: Path, tables: Iterable[str], slices: Iterable[Slice]) -> dict[str, int]:
-    """Write a log below `out` and return the rows of each table; `out` may be an empty folder.
-
-    It grows beside `out` under a hidden name and is moved there whole. Raises Refused where that
-    cannot be written.
-    """
-    try:
-        with _beside(out) as unfinished, ExitStack() as open_files:
-            writers = {}
-            for table in tables:
-                writers[table] = _TableWriter(unfinished / table, table)
-                open_files.callback(writers[table].close)
-            for each in slices:
-                for table, columns in each.tables.items():
-                    writers[table].add(columns)
-            for writer in writers.values():
-                writer.end()
-            unfinished.rename(out)
-    except OSError as error:
-        raise Refused(f"{out}: cannot be written: {error.strerror or error}") from error
+def write_records(folder: Path, tables: Iterable[str], slices: Iterable[Slice]) -> dict[str, int]:
+    """Write a log into a folder and return the rows of each table. Raises OSError."""
+    writers = {}
+    with ExitStack() as open_files:
+        for table in tables:
+            writers[table] = _TableWriter(folder / table, table)
+            open_files.callback(writers[table].close)
+        for each in slices:
+            for table, columns in each.tables.items():
+                writers[table].add(columns)
+        for writer in writers.values():
+            writer.end()
     return {table: writer.rows for table, writer in writers.items()}
-
-
-@contextmanager
-def _beside(out: Path) -> Iterator[Path]:
-    """Make a hidden folder beside `out`, and remove it unless it was moved away."""
-    folder = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.unfinished-"))
-    folder.chmod(0o755)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -72,6 +72,12 @@ def recordings() -> ModuleType:
     return import_module("spark_tasks.grouping")
 
 
+def pipeline() -> ModuleType:
+    """Return the module that computes facts of records in this process. It imports pyarrow, so
+    only who computes some does that."""
+    return import_module("spark_tasks.pipeline")
+
+
 def _exchange() -> str:
     """Return the address of the folder below which each attempt has one of its own."""
     root = str(settings.WEIR_DATA_DIR)

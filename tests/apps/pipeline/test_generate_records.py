@@ -8,10 +8,10 @@ import pytest
 from django.core.management import call_command
 from pyarrow import compute, parquet
 
-from apps.common.command_files import Refused
 from apps.pipeline.services import record_files
 from apps.pipeline.services.record_files import write_records
 from spark_tasks.grouping import read_recording
+from spark_tasks.records import TABLES
 from weir.records import kind, kinds
 from weir.records.slices import first_records
 
@@ -140,8 +140,8 @@ def test_messages_are_a_recording(tmp_path, name, by, column):
 
 def test_row_groups_are_full_and_texts_in_dictionaries(tmp_path, monkeypatch):
     monkeypatch.setattr(record_files, "FILE_ROWS", 500_000)
-    write_records(tmp_path / "log", kind("iot").TABLES, log_of("iot", 1_500_000))
-    files = sorted((tmp_path / "log" / "deliveries").iterdir())
+    write_records(tmp_path, kind("iot").TABLES, log_of("iot", 1_500_000))
+    files = sorted((tmp_path / "deliveries").iterdir())
     assert [file.name for file in files] == [f"part-{at:05}.parquet" for at in range(len(files))]
     assert len(files) > 1
     groups = []
@@ -162,28 +162,9 @@ def test_empty_folder_is_filled(tmp_path):
     assert listed(tmp_path / "log") == ["deliveries", "messages", "samples"]
 
 
-def test_log_that_breaks_off_leaves_nothing(tmp_path):
-    def broken():
-        yield from log_of("market", 300_000)
-        raise MemoryError
-
-    (tmp_path / "log").mkdir()
-    with pytest.raises(MemoryError):
-        write_records(tmp_path / "log", kind("market").TABLES, broken())
-    assert listed(tmp_path) == ["log"]
-    assert listed(tmp_path / "log") == []
-
-
-def test_folder_that_was_filled_meanwhile_is_left_alone(tmp_path):
-    def filled():
-        yield from log_of("market", 1000)
-        (tmp_path / "log").mkdir()
-        (tmp_path / "log" / "gull").touch()
-
-    with pytest.raises(Refused, match="cannot be written"):
-        write_records(tmp_path / "log", kind("market").TABLES, filled())
-    assert listed(tmp_path) == ["log"]
-    assert listed(tmp_path / "log") == ["gull"]
+def test_tables_are_those_that_the_pipeline_reads():
+    columns = {table: {each.name for each in columns} for table, columns in TABLES.items()}
+    assert {table: set(names) for table, names in record_files.COLUMNS.items()} == columns
 
 
 @pytest.mark.parametrize(

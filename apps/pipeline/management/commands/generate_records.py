@@ -1,14 +1,12 @@
 """Make a lifelike log of any size: `manage.py generate_records OUT --kind market --records N`."""
 
-import os
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from apps.common.command_files import ANSWER, Refused, check_limits
+from apps.common.command_files import ANSWER, Refused, check_limits, new_folder
 from apps.runs.management.command_status import exit_with_status
 from weir.records import kind, kinds
 from weir.records.slices import Slice, first_records
@@ -47,15 +45,14 @@ class Command(BaseCommand):
             raise Refused("--records: must be 1 or more")
         check_limits(seed=options["seed"])
         made = kind(options["kind"])
-        out = Path(options["out"]).absolute()
-        _check_free(out)
         # Only who writes a log waits for pyarrow.
         from apps.pipeline.services.record_files import write_records
 
         log = first_records(
             made.slices(made.Shape(), records=records, seed=options["seed"]), records
         )
-        rows = write_records(out, made.TABLES, self._watched(log, records))
+        with new_folder(options["out"]) as folder:
+            rows = write_records(folder, made.TABLES, self._watched(log, records))
         for table, count in rows.items():
             self.stdout.write(f"{table}: {count:,}")
         return ANSWER
@@ -67,14 +64,3 @@ class Command(BaseCommand):
             written += each.records
             if self.stderr.isatty():
                 self.stderr.write(f"\r{written:,} of {records:,} records", ending="")
-
-
-def _check_free(out: Path) -> None:
-    """Check that the log can be made before it is computed. Raises Refused."""
-    if out.is_dir():
-        if any(out.iterdir()):
-            raise Refused(f"{out}: is not empty; name a folder that is not there yet")
-    elif os.path.lexists(out):
-        raise Refused(f"{out}: is a file; name a folder that is not there yet")
-    if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
-        raise Refused(f"{out}: cannot be written; name a folder inside one that exists")

@@ -1,0 +1,321 @@
+"""Read records from Parquet, piece by piece, and set aside the rows that do not fit
+(docs/formats.md, *Records and facts*).
+
+Both engines read with this module. A piece is a row group of a file. What does not fit is never
+dropped without a word: each row has its place and its problem in `Checked.quarantined`, and a file
+that cannot be used at all is named in `Records.refused`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute, parquet
+from pyarrow.fs import FileSystem, FileType
+
+from spark_tasks.recordings import LATEST_S, MOST_AT_ONCE, files_of, seconds_of, undecodable
+from weir.errors import InvalidProblem
+
+Kind = Literal["time", "text", "whole", "number"]
+
+WHOLE_FILE = -1
+"""The row of a problem that all rows of a file share."""
+
+QUARANTINED = pa.schema(
+    [
+        ("table", pa.string()),
+        ("file", pa.string()),
+        ("row", pa.int64()),
+        ("problem", pa.string()),
+        ("rows", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table of records: what it holds and what is allowed."""
+
+    name: str
+    kind: Kind
+    required: bool = False
+    default: Any = None
+    """What stands for a null, and for a column that is not there; None: it stays null."""
+    least: float = -np.inf
+    most: float = np.inf
+
+
+_COUNTS = (
+    Column(name="messages", kind="whole", default=1, least=1, most=MOST_AT_ONCE),
+    Column(name="bytes", kind="whole", default=0, least=0, most=1 << 32),
+)
+_RECEIVED = (
+    Column(name="at_s", kind="time", required=True),
+    Column(name="topic", kind="text", required=True),
+    Column(name="subscriber", kind="text", required=True),
+    Column(name="consumer_class", kind="text", default=""),
+    Column(name="broker", kind="text", default=""),
+    Column(name="origin", kind="text", default=""),
+    Column(name="delay_s", kind="number", least=0.0, most=1e6),
+    *_COUNTS,
+)
+TABLES: dict[str, tuple[Column, ...]] = {
+    "messages": (
+        Column(name="at_s", kind="time", required=True),
+        Column(name="topic", kind="text", required=True),
+        Column(name="publisher", kind="text", required=True),
+        Column(name="broker", kind="text", default=""),
+        *_COUNTS,
+    ),
+    "deliveries": _RECEIVED,
+    "requests": _RECEIVED,
+    "samples": (
+        Column(name="at_s", kind="time", required=True),
+        Column(name="broker", kind="text", required=True),
+        Column(name="metric", kind="text", required=True),
+        Column(name="value", kind="number", required=True, least=-1e15, most=1e15),
+    ),
+}
+_TYPES = {"time": pa.float64(), "text": pa.string(), "whole": pa.int64(), "number": pa.float64()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordPiece:
+    """A row group of one file of a table."""
+
+    table: str
+    path: str
+    file: str
+    """The path below the folder of all records."""
+    row_group: int
+    first_row: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """A folder of records: its pieces, and files that cannot be used, with the reason."""
+
+    uri: str
+    pieces: Sequence[RecordPiece]
+    refused: Any
+    """A table like QUARANTINED."""
+    state: Sequence[tuple[str, int, int]]
+    """Path, size and time of each file, which tells whether one was replaced."""
+
+    @property
+    def rows(self) -> int:
+        return sum(piece.rows for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The rows of a piece that can be used, and the others."""
+
+    rows: Any
+    """A table with all columns of its kind, defaults in place of what was left out."""
+    quarantined: Any
+    """A table like QUARANTINED."""
+
+
+def records_at(uri: str) -> Records:
+    """Look at a folder of records: its tables, their files and columns. Raises InvalidProblem where
+    there is nothing that can be read."""
+    system, root = FileSystem.from_uri(uri)
+    root = root.rstrip("/")
+    name = root.rpartition("/")[2]
+    known = ", ".join(TABLES)
+    info = system.get_file_info(root)
+    if info.type != FileType.Directory:
+        missing = info.type == FileType.NotFound
+        message = "there is no such folder" if missing else "is no folder"
+        raise InvalidProblem(name, f"{message}; name one that holds any of the folders {known}")
+    pieces: list[RecordPiece] = []
+    refused: list[dict[str, Any]] = []
+    state = []
+    for table in TABLES:
+        if system.get_file_info(f"{root}/{table}").type != FileType.Directory:
+            continue
+        for each in files_of(system, f"{root}/{table}"):
+            state.append((each.path, each.size, each.mtime_ns))
+            file = each.path[len(root) + 1 :]
+            rows, problem = 0, None
+            try:
+                with parquet.ParquetFile(each.path, filesystem=system) as opened:
+                    shape, schema = opened.metadata, opened.schema_arrow
+                rows = shape.num_rows
+                problem = _misfit(schema, TABLES[table])
+            except (pa.ArrowInvalid, OSError) as error:
+                problem = f"cannot be read as Parquet: {str(error).splitlines()[0]}"
+            if problem is not None:
+                row = {"table": table, "file": file, "row": WHOLE_FILE, "rows": rows}
+                refused.append({**row, "problem": problem})
+                continue
+            first = 0
+            for at in range(shape.num_row_groups):
+                here = shape.row_group(at).num_rows
+                place = {"table": table, "path": each.path, "file": file, "row_group": at}
+                pieces.append(RecordPiece(**place, first_row=first, rows=here))
+                first += here
+    pieces = [piece for piece in pieces if piece.rows]
+    if not pieces:
+        if refused:
+            message = f"{refused[0]['file']}: {refused[0]['problem']}; mend the file"
+            raise InvalidProblem(name, message)
+        raise InvalidProblem(name, f"holds no records; name a folder with any of {known}")
+    return Records(
+        uri=uri,
+        pieces=pieces,
+        refused=pa.Table.from_pylist(refused, schema=QUARANTINED),
+        state=state,
+    )
+
+
+def check_same(records: Records) -> None:
+    """Check that no file was replaced, added or removed meanwhile. Raises InvalidProblem."""
+    if records_at(records.uri).state != records.state:
+        name = records.uri.rstrip("/").rpartition("/")[2]
+        raise InvalidProblem(name, "the records have changed since this was started; start again")
+
+
+def _misfit(schema: Any, columns: Sequence[Column]) -> str | None:
+    """Return why a file is none of this table, None where it is one."""
+    for column in columns:
+        count = schema.names.count(column.name)
+        if count > 1:
+            return f"{column.name}: there are several such columns"
+        if not count:
+            if column.required:
+                return f"{column.name}: there is no such column"
+            continue
+        kind = schema.field(column.name).type
+        if not _fits(kind, column.kind):
+            return f"{column.name}: cannot be {kind}"
+    return None
+
+
+def _fits(kind: Any, wanted: Kind) -> bool:
+    types = pa.types
+    if wanted == "text":
+        inner = kind.value_type if types.is_dictionary(kind) else kind
+        return bool(types.is_string(inner) or types.is_large_string(inner))
+    if wanted == "whole":
+        return bool(types.is_integer(kind))
+    number = types.is_floating(kind) or types.is_integer(kind)
+    return bool(number or (wanted == "time" and types.is_timestamp(kind)))
+
+
+def read_piece(records: Records, piece: RecordPiece) -> Checked:
+    """Read one piece and check its rows; where it is damaged all of them are set aside. Raises
+    OSError where the file cannot be reached."""
+    columns = TABLES[piece.table]
+    system, _ = FileSystem.from_uri(records.uri)
+    try:
+        with parquet.ParquetFile(piece.path, filesystem=system) as file:
+            present = [each.name for each in columns if each.name in file.schema_arrow.names]
+            table = file.read_row_group(piece.row_group, columns=present)
+    except (pa.ArrowInvalid, OSError) as error:
+        # What the operating system says has a number; what the reader finds in the bytes has none.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        return _damaged(piece, str(error).splitlines()[0])
+    problem = np.zeros(piece.rows, dtype=np.int64)
+    problems: list[str] = []
+    arrays: dict[str, Any] = {}
+    for column in columns:
+        if column.name not in present:
+            kind = _TYPES[column.kind]
+            arrays[column.name] = pa.repeat(pa.scalar(column.default, kind), piece.rows)
+            continue
+        arrays[column.name], misfits = _checked(table[column.name], column)
+        for words, wrong in misfits:
+            if wrong.any():
+                problems.append(f"{column.name}: {words}")
+                problem[wrong & (problem == 0)] = len(problems)
+    whole = pa.table(arrays)
+    if not problems:
+        return Checked(rows=whole, quarantined=QUARANTINED.empty_table())
+    at = np.flatnonzero(problem)
+    quarantined = pa.table(
+        {
+            "table": pa.repeat(pa.scalar(piece.table), len(at)),
+            "file": pa.repeat(pa.scalar(piece.file), len(at)),
+            "row": piece.first_row + at,
+            "problem": pa.array([problems[each - 1] for each in problem[at].tolist()], pa.string()),
+            "rows": np.ones(len(at), dtype=np.int64),
+        },
+        schema=QUARANTINED,
+    )
+    return Checked(rows=whole.filter(pa.array(problem == 0)), quarantined=quarantined)
+
+
+def _damaged(piece: RecordPiece, reason: str) -> Checked:
+    row = {"table": piece.table, "file": piece.file, "row": piece.first_row, "rows": piece.rows}
+    row |= {"problem": f"cannot be read from this row on: {reason}"}
+    kinds = [(each.name, _TYPES[each.kind]) for each in TABLES[piece.table]]
+    return Checked(
+        rows=pa.schema(kinds).empty_table(),
+        quarantined=pa.Table.from_pylist([row], schema=QUARANTINED),
+    )
+
+
+def _checked(given: Any, column: Column) -> tuple[Any, list[tuple[str, np.ndarray]]]:
+    """Return a column in its type, with its default for nulls, and which rows have what problem."""
+    misfits: list[tuple[str, np.ndarray]] = []
+    null = _mask(compute.is_null(given))
+    if column.required:
+        misfits.append(("null", null))
+    if column.kind == "text":
+        return _text(given, column, misfits)
+    values = seconds_of(given) if column.kind == "time" else given
+    if column.kind == "whole":
+        # Beyond what 64 bits hold is far beyond what is allowed.
+        if pa.types.is_uint64(values.type):
+            values = compute.min_element_wise(values, pa.scalar(1 << 62, pa.uint64()))
+        values = values.cast(pa.int64())
+    else:
+        values = values.cast(pa.float64(), safe=False)
+    # A null has no value to check; what stands for it is allowed.
+    stand_in = column.default if column.default is not None else max(column.least, 0.0)
+    array = compute.fill_null(values, pa.scalar(stand_in, values.type)).to_numpy()
+    if column.kind != "whole":
+        misfits.append(("not finite", ~np.isfinite(array)))
+    with np.errstate(invalid="ignore"):
+        if column.kind == "time":
+            late = np.abs(array) > LATEST_S
+            misfits.append(("beyond the year 5000, so not in seconds", late))
+        if np.isfinite(column.least):
+            misfits.append((f"below {column.least:,.0f}", array < column.least))
+        if np.isfinite(column.most):
+            misfits.append((f"above {column.most:,.0f}", array > column.most))
+    if column.default is not None:
+        values = compute.fill_null(values, pa.scalar(column.default, values.type))
+    return values, misfits
+
+
+def _text(
+    given: Any, column: Column, misfits: list[tuple[str, np.ndarray]]
+) -> tuple[Any, list[tuple[str, np.ndarray]]]:
+    broken = undecodable(given)
+    values = given.cast(pa.string()) if not broken.any() else _without(given, broken)
+    misfits.append(("not UTF-8", broken))
+    if column.required:
+        empty = compute.fill_null(compute.equal(values, ""), False)
+        misfits.append(("empty", _mask(empty) & ~broken))
+    return compute.fill_null(values, ""), misfits
+
+
+def _without(given: Any, broken: np.ndarray) -> Any:
+    """Return a text column with nothing in the place of what is no text."""
+    raw = given.cast(pa.string()).cast(pa.binary())
+    return compute.if_else(pa.array(broken), pa.scalar(b""), raw).cast(pa.string())
+
+
+def _mask(values: Any) -> np.ndarray:
+    return np.asarray(
+        values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()
+    )

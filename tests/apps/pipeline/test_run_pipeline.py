@@ -1,0 +1,382 @@
+"""`manage.py run_pipeline`: figures against plain loops, both engines, what is set aside."""
+
+import io
+import json
+import math
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from django.core.management import call_command
+from pyarrow import parquet
+
+from weir.queueing.wait_histogram import RATIO
+
+BEGAN_S = 1_700_000_000.0
+FACTS = {
+    "publications": ("since_s", "topic", "publisher", "broker"),
+    "topics": ("since_s", "topic"),
+    "consumption": ("since_s", "topic", "consumer_class", "broker"),
+    "traffic": ("since_s", "origin", "broker"),
+    "interests": ("subscriber", "topic", "consumer_class"),
+    "requests": ("since_s", "topic", "consumer_class", "broker"),
+    "delay_histograms": ("since_s", "kind", "topic", "consumer_class", "bin"),
+    "delays": ("since_s", "kind", "topic", "consumer_class"),
+    "brokers": ("since_s", "broker", "metric"),
+    "quarantined": ("table", "file", "row", "problem"),
+}
+
+
+def run(records: Path, out: Path, *options: str) -> tuple[int, str]:
+    """Return exit status and standard error."""
+    errors, status = io.StringIO(), 0
+    try:
+        call_command("run_pipeline", str(records), "--out", str(out), *options, stderr=errors)
+    except SystemExit as end:
+        status = int(end.code or 0)
+    return status, errors.getvalue()
+
+
+def write(folder: Path, table: str, rows: list[dict[str, Any]], *, files: int = 1) -> Path:
+    """Write rows of a table of records as some files of several row groups."""
+    (folder / table).mkdir(parents=True, exist_ok=True)
+    for number in range(files):
+        here = pa.Table.from_pylist(rows[number::files])
+        path = folder / table / f"part-{number}.parquet"
+        parquet.write_table(here, path, row_group_size=max(1, len(rows) // files // 3))
+    return folder
+
+
+def facts_of(out: Path, name: str) -> Any:
+    """Return a table of facts in the order of its files."""
+    files = sorted((out / name).glob("*.parquet"))
+    return pa.concat_tables([parquet.read_table(file) for file in files])
+
+
+def by_keys(out: Path, name: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    rows = facts_of(out, name).to_pylist()
+    keyed = {tuple(row[key] for key in FACTS[name]): row for row in rows}
+    assert len(keyed) == len(rows)
+    assert list(keyed) == sorted(keyed)
+    return keyed
+
+
+def records(seed: int, rows: int = 3000) -> dict[str, list[dict[str, Any]]]:
+    """Return random records of an hour, with everything in them that a column may hold."""
+    chance = np.random.default_rng(seed)
+
+    def of(*names: str) -> str:
+        return str(chance.choice(names))
+
+    def one(kind: str) -> dict[str, Any]:
+        at_s = BEGAN_S + float(chance.choice([chance.uniform(0, 3600), chance.integers(0, 40) / 4]))
+        if kind == "samples":
+            value = float(chance.normal(0, 10.0 ** chance.integers(-3, 9)))
+            metric = of("cpu_ratio", "memory_bytes")
+            return {"at_s": at_s, "broker": of("b1", "b2"), "metric": metric, "value": value}
+        row = {
+            "at_s": at_s,
+            "topic": of("t1", "t2", "Füße", "👾"),
+            "broker": of("b1", "b2", "b3", ""),
+            "messages": int(chance.geometric(0.5)),
+            "bytes": int(chance.integers(0, 5000)),
+        }
+        if kind == "messages":
+            return {**row, "publisher": of("p1", "p2", "p3")}
+        delay_s = float(chance.choice([0.0, chance.lognormal(-5, 2), 1e-12]))
+        return {
+            **row,
+            "subscriber": of("u1", "u2", "u3", "u4"),
+            "consumer_class": of("gold", "public", ""),
+            "origin": of("b1", "b2", ""),
+            "delay_s": None if chance.random() < 0.1 else delay_s,
+        }
+
+    kinds = ("messages", "deliveries", "requests", "samples")
+    return {kind: [one(kind) for _ in range(rows)] for kind in kinds}
+
+
+def expected(given: dict[str, list[dict[str, Any]]], window_s: int) -> dict[str, dict[Any, Any]]:
+    """Compute rates, bursts, traffic, interests and averages by loops over rows."""
+    tables: dict[str, dict[Any, Any]] = {name: {} for name in FACTS}
+
+    def since(row: dict[str, Any]) -> float:
+        return float(math.floor(row["at_s"]) // window_s * window_s)
+
+    def count(name: str, key: Any, row: dict[str, Any]) -> dict[str, Any]:
+        entry: dict[str, Any] = tables[name].setdefault(key, {"messages": 0, "bytes": 0})
+        entry["messages"] += row["messages"]
+        entry["bytes"] += row["bytes"]
+        return entry
+
+    bursts: dict[Any, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for row in given["messages"]:
+        flow = (since(row), row["topic"], row["publisher"], row["broker"])
+        topic = (since(row), row["topic"])
+        for name, key in (("publications", flow), ("topics", topic)):
+            count(name, key, row)
+            bursts[name, key][math.floor(row["at_s"])] += row["messages"]
+    for (name, key), seconds in bursts.items():
+        tables[name][key]["busiest_second"] = max(seconds.values())
+    people: dict[Any, set[str]] = defaultdict(set)
+    crossings: dict[Any, dict[Any, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    for row in given["deliveries"]:
+        place = (since(row), row["topic"], row["consumer_class"], row["broker"])
+        count("consumption", place, row)
+        people["consumption", place].add(row["subscriber"])
+        entry = count("interests", (row["subscriber"], row["topic"], row["consumer_class"]), row)
+        entry["since_s"] = min(entry.get("since_s", math.inf), row["at_s"])
+        entry["until_s"] = max(entry.get("until_s", -math.inf), row["at_s"])
+        if row["origin"] and row["broker"] and row["origin"] != row["broker"]:
+            way = (since(row), row["topic"], row["origin"], row["broker"])
+            carried = crossings[way][row["subscriber"], row["consumer_class"]]
+            carried[0] += row["messages"]
+            carried[1] += row["bytes"]
+    for (since_s, _, origin, broker), by_subscriber in crossings.items():
+        busiest = [max(each[at] for each in by_subscriber.values()) for at in (0, 1)]
+        count("traffic", (since_s, origin, broker), {"messages": busiest[0], "bytes": busiest[1]})
+    for row in given["requests"]:
+        place = (since(row), row["topic"], row["consumer_class"], row["broker"])
+        entry = count("requests", place, row)
+        lost = row["messages"] if row["delay_s"] is None else 0
+        entry["unanswered"] = entry.get("unanswered", 0) + lost
+        people["requests", place].add(row["subscriber"])
+    for (name, key), who in people.items():
+        column = "subscribers" if name == "consumption" else "requesters"
+        tables[name][key][column] = len(who)
+    for name in ("publications", "topics", "consumption", "traffic", "requests"):
+        for entry in tables[name].values():
+            entry["rate_per_s"] = entry["messages"] / window_s
+    values: dict[Any, list[float]] = defaultdict(list)
+    for row in given["samples"]:
+        values[since(row), row["broker"], row["metric"]].append(row["value"])
+    for key, here in values.items():
+        mean = pytest.approx(math.fsum(here) / len(here), rel=1e-9, abs=1e-9)
+        extremes = {"least": min(here), "most": max(here)}
+        tables["brokers"][key] = {"samples": len(here), "mean": mean, **extremes}
+    return tables
+
+
+@pytest.mark.parametrize("window_s", [1, 60, 7])
+def test_every_figure_equals_that_of_plain_loops(tmp_path: Path, window_s: int) -> None:
+    given = records(seed=window_s)
+    for table, rows in given.items():
+        write(tmp_path / "in", table, rows, files=3)
+    assert run(tmp_path / "in", tmp_path / "out", "--window", str(window_s)) == (0, "")
+    tables = expected(given, window_s)
+    for name in ("publications", "topics", "consumption", "traffic", "interests", "requests"):
+        keyed = by_keys(tmp_path / "out", name)
+        assert keyed.keys() == tables[name].keys()
+        for key, row in keyed.items():
+            assert {column: row[column] for column in row if column not in FACTS[name]} == (
+                tables[name][key]
+            )
+    brokers = by_keys(tmp_path / "out", "brokers")
+    assert brokers.keys() == tables["brokers"].keys()
+    for key, row in brokers.items():
+        assert {name: row[name] for name in ("samples", "mean", "least", "most")} == (
+            tables["brokers"][key]
+        )
+    summary = json.loads((tmp_path / "out" / "summary.json").read_bytes())
+    times = [row["at_s"] for rows in given.values() for row in rows]
+    assert (summary["since_s"], summary["until_s"]) == (min(times), max(times))
+    assert summary["records"] == {
+        table: {"rows": len(rows), "used": len(rows), "quarantined": {}}
+        for table, rows in given.items()
+    }
+    assert summary["facts"] == {name: len(facts_of(tmp_path / "out", name)) for name in FACTS}
+
+
+def test_percentiles_are_those_of_all_delays_within_a_bin(tmp_path: Path) -> None:
+    given = records(seed=5, rows=6000)
+    for table in ("deliveries", "requests"):
+        write(tmp_path / "in", table, given[table], files=2)
+    assert run(tmp_path / "in", tmp_path / "out", "--window", "600") == (0, "")
+    delays: dict[Any, list[float]] = defaultdict(list)
+    for table, kind in (("deliveries", "delivery"), ("requests", "answer")):
+        for row in given[table]:
+            if row["delay_s"] is not None:
+                since_s = math.floor(row["at_s"]) // 600 * 600.0
+                key = (since_s, kind, row["topic"], row["consumer_class"])
+                delays[key] += [row["delay_s"]] * row["messages"]
+    keyed = by_keys(tmp_path / "out", "delays")
+    assert keyed.keys() == delays.keys()
+    for key, row in keyed.items():
+        ordered = sorted(delays[key])
+        assert (row["messages"], row["longest_s"]) == (len(ordered), ordered[-1])
+        for name, probability in (("p50_s", 0.5), ("p95_s", 0.95), ("p99_s", 0.99)):
+            exact = ordered[max(math.ceil(round(probability * len(ordered), 6)), 1) - 1]
+            assert exact <= row[name] <= max(exact, 1e-9) * RATIO * (1 + 1e-12)
+    # The histograms are those of which the percentiles were made: they merge by addition.
+    counted: dict[Any, int] = defaultdict(int)
+    for (*key, _), row in by_keys(tmp_path / "out", "delay_histograms").items():
+        counted[tuple(key)] += row["messages"]
+    assert counted == {key: len(each) for key, each in delays.items()}
+
+
+def spoiled() -> dict[str, list[dict[str, Any]]]:
+    """Return records of which some rows do not fit."""
+    fits = {"at_s": BEGAN_S, "topic": "t", "publisher": "p", "messages": 1}
+    received = {"at_s": BEGAN_S, "topic": "t", "subscriber": "u", "delay_s": 0.1}
+    sample = {"at_s": BEGAN_S, "broker": "b", "metric": "m", "value": 1.0}
+    return {
+        "messages": [
+            fits,
+            {**fits, "topic": None},
+            {**fits, "publisher": ""},
+            {**fits, "at_s": math.nan},
+            {**fits, "at_s": BEGAN_S * 1000},
+            {**fits, "messages": 0},
+            {**fits, "messages": 2_000_000},
+            {**fits, "messages": None},
+            {**fits, "topic": "", "messages": 0},
+        ],
+        "deliveries": [received, {**received, "delay_s": -0.001}, {**received, "delay_s": None}],
+        "samples": [sample, {**sample, "value": math.inf}, {**sample, "value": None}],
+    }
+
+
+PROBLEMS = {
+    "messages": {
+        "at_s: beyond the year 5000, so not in seconds": 1,
+        "at_s: not finite": 1,
+        "messages: above 1,000,000": 1,
+        "messages: below 1": 1,
+        "publisher: empty": 1,
+        "topic: empty": 1,
+        "topic: null": 1,
+    },
+    "deliveries": {"delay_s: below 0": 1},
+    "samples": {"value: not finite": 1, "value: null": 1},
+}
+
+
+def test_rows_that_do_not_fit_are_set_aside_with_place_and_reason(tmp_path: Path) -> None:
+    for table, rows in spoiled().items():
+        write(tmp_path / "in", table, rows)
+    (tmp_path / "in" / "requests").mkdir()
+    (tmp_path / "in" / "requests" / "torn.parquet").write_bytes(b"PAR1 and no more")
+    write(tmp_path / "in", "requests", [{"at_s": BEGAN_S, "topic": "t"}] * 3)
+    status, errors = run(tmp_path / "in", tmp_path / "out")
+    assert status == 0
+    assert "run_pipeline: messages: 1 row quarantined: publisher: empty\n" in errors
+    summary = json.loads((tmp_path / "out" / "summary.json").read_bytes())
+    quarantined = {table: each["quarantined"] for table, each in summary["records"].items()}
+    requests = quarantined.pop("requests")
+    assert quarantined == PROBLEMS
+    assert requests.pop("subscriber: there is no such column") == 3
+    assert [(words[:31], rows) for words, rows in requests.items()] == [
+        ("cannot be read as Parquet: Parq", 0)
+    ]
+    assert summary["records"]["messages"] | {"quarantined": 7} == {
+        "rows": 9,
+        "used": 2,
+        "quarantined": 7,
+    }
+    rows = by_keys(tmp_path / "out", "quarantined")
+    file = "messages/part-0.parquet"
+    assert ("messages", file, 2, "publisher: empty") in rows
+    assert ("messages", file, 8, "topic: empty") in rows
+    whole = ("requests", "requests/part-0.parquet", -1, "subscriber: there is no such column")
+    assert rows[whole]["rows"] == 3
+    # What fits is counted, and a null count is one.
+    assert [row["messages"] for row in by_keys(tmp_path / "out", "topics").values()] == [2]
+    assert [row["messages"] for row in by_keys(tmp_path / "out", "consumption").values()] == [2]
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string"])
+def test_text_that_is_none_is_set_aside(tmp_path: Path, kind: str) -> None:
+    raw = pa.array([b"t", b"\xff\xfe", None, b"t"]).view(pa.string())
+    if kind == "large_string":
+        raw = raw.cast(pa.large_string())
+    (tmp_path / "in" / "messages").mkdir(parents=True)
+    table = pa.table({"at_s": [BEGAN_S] * 4, "topic": raw, "publisher": ["p"] * 4})
+    parquet.write_table(table, tmp_path / "in" / "messages" / "x.parquet")
+    assert run(tmp_path / "in", tmp_path / "out")[0] == 0
+    file = "messages/x.parquet"
+    assert list(by_keys(tmp_path / "out", "quarantined")) == [
+        ("messages", file, 1, "topic: not UTF-8"),
+        ("messages", file, 2, "topic: null"),
+    ]
+    assert [row["messages"] for row in by_keys(tmp_path / "out", "topics").values()] == [2]
+
+
+def test_damaged_part_of_a_file_is_set_aside_and_the_rest_is_used(tmp_path: Path) -> None:
+    source = write(tmp_path / "in", "messages", records(seed=3)["messages"])
+    path = source / "messages" / "part-0.parquet"
+    second = parquet.ParquetFile(path).metadata.row_group(1)
+    damaged = bytearray(path.read_bytes())
+    begins = second.column(0).dictionary_page_offset or second.column(0).data_page_offset
+    damaged[begins : begins + 200] = b"\xff" * 200
+    path.write_bytes(damaged)
+    assert run(source, tmp_path / "out")[0] == 0
+    (row,) = facts_of(tmp_path / "out", "quarantined").to_pylist()
+    assert (row["file"], row["row"], row["rows"]) == ("messages/part-0.parquet", 1000, 1000)
+    assert row["problem"].startswith("cannot be read from this row on: ")
+    summary = json.loads((tmp_path / "out" / "summary.json").read_bytes())
+    counts = summary["records"]["messages"]
+    assert (counts["rows"], counts["used"], sum(counts["quarantined"].values())) == (
+        3000,
+        2000,
+        1000,
+    )
+
+
+def test_times_may_be_timestamps_and_texts_dictionaries(tmp_path: Path) -> None:
+    at = pa.array([1_700_000_000_250, 1_700_000_061_000], pa.timestamp("ms"))
+    columns = {"at_s": at, "topic": pa.array(["t", "t"]).dictionary_encode()}
+    columns |= {"publisher": pa.array(["p", "q"], pa.large_string())}
+    (tmp_path / "in" / "messages").mkdir(parents=True)
+    parquet.write_table(pa.table(columns), tmp_path / "in" / "messages" / "x.parquet")
+    assert run(tmp_path / "in", tmp_path / "out") == (0, "")
+    assert list(by_keys(tmp_path / "out", "topics")) == [
+        (1_699_999_980.0, "t"),
+        (1_700_000_040.0, "t"),
+    ]
+
+
+def test_bad_input_names_the_field_and_writes_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "in", "messages", spoiled()["messages"][:1])
+    out = tmp_path / "out"
+    for given, options, words in (
+        (tmp_path / "none", (), "none: there is no such folder"),
+        (tmp_path / "in" / "messages", (), "messages: holds no records; name a folder with any of"),
+        (tmp_path / "in" / "messages" / "part-0.parquet", (), "is no folder"),
+        (tmp_path / "in", ("--window", "0"), "window: must be 1 to 86,400 s, not 0"),
+        (tmp_path / "in", ("--window", "90000"), "window: must be 1 to 86,400 s, not 90,000"),
+    ):
+        status, errors = run(given, out, *options)
+        assert (status, words in errors, out.exists()) == (2, True, False), errors
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("kept")
+    status, errors = run(tmp_path / "in", tmp_path / "full")
+    assert (status, "full: is not empty; name a folder that" in errors) == (2, True)
+    assert run(tmp_path / "in", tmp_path / "no" / "out")[0] == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "in"]
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["mine"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_both_engines_give_the_same_rows_in_the_same_order(
+    spark_server: str, tmp_path: Path, settings: Any
+) -> None:
+    settings.WEIR_DATA_DIR = tmp_path / "data"
+    source, here, there = tmp_path / "in", tmp_path / "here", tmp_path / "there"
+    bad = spoiled()
+    for table, rows in records(seed=11, rows=5000).items():
+        write(source, table, [*rows, *bad.get(table, [])], files=4)
+    pa_table = pa.table({"at_s": [BEGAN_S] * 3, "topic": ["t"] * 3})
+    parquet.write_table(pa_table, source / "requests" / "who.parquet")
+    assert run(source, here)[0] == 0
+    status, errors = run(source, there, "--engine", "spark")
+    assert (status, "subscriber: there is no such column" in errors) == (0, True), errors
+    assert (here / "summary.json").read_bytes() == (there / "summary.json").read_bytes()
+    for table in FACTS:
+        assert len(facts_of(here, table))
+        assert facts_of(here, table).equals(facts_of(there, table)), table
+    status, errors = run(source, here, "--engine", "spark")
+    assert (status, "not empty" in errors) == (2, True)
