@@ -159,8 +159,8 @@ def _write(frame: Any, facts: Facts, window_s: int, uri: str) -> int:
 
 
 def _not_cut(pieces: Iterator[Any], keys: Sequence[str]) -> Iterator[Any]:
-    """Return ordered rows in other pieces: rows whose keys are equal are in one of them. (Sorting
-    brings them into one partition.)"""
+    """Return ordered rows in other pieces: rows whose keys are equal are in one of them. Sorting has
+    brought them into one partition."""
     rest = None
     for piece in pieces:
         rows = piece if rest is None else pa.concat_tables([rest, piece])

@@ -276,12 +276,12 @@ def test_rows_that_do_not_fit_are_set_aside_with_place_and_reason(tmp_path: Path
         "used": 2,
         "quarantined": 7,
     }
-    rows = by_keys(tmp_path / "out", "quarantined")
+    set_aside = by_keys(tmp_path / "out", "quarantined")
     file = "messages/part-0.parquet"
-    assert ("messages", file, 2, "publisher: empty") in rows
-    assert ("messages", file, 8, "topic: empty") in rows
+    assert ("messages", file, 2, "publisher: empty") in set_aside
+    assert ("messages", file, 8, "topic: empty") in set_aside
     whole = ("requests", "requests/part-0.parquet", -1, "subscriber: there is no such column")
-    assert rows[whole]["rows"] == 3
+    assert set_aside[whole]["rows"] == 3
     # What fits is counted, and a null count is one.
     assert [row["messages"] for row in by_keys(tmp_path / "out", "topics").values()] == [2]
     assert [row["messages"] for row in by_keys(tmp_path / "out", "consumption").values()] == [2]
