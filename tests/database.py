@@ -1,9 +1,12 @@
-"""Take back what a test with transactions of its own has written."""
+"""Take back what tests, and single requests of a test, have written."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from django.db import connection
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections, connection, transaction
 from django.test import TransactionTestCase
 from psycopg2 import sql
 
@@ -40,6 +43,28 @@ def rows_delete() -> None:
                 cursor.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(name)))
         finally:
             cursor.execute("SET session_replication_role = DEFAULT")
+
+
+@contextmanager
+def taken_back() -> Iterator[None]:
+    """Roll back to this point at the end, and whatever fails inside."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@contextmanager
+def requests_in_the_test_transaction() -> Iterator[None]:
+    """Keep the test's connection open at a request's end, as Django's own test client does; other
+    clients would close it, and end the test's transaction."""
+    signals = (request_started, request_finished)
+    for signal in signals:
+        signal.disconnect(close_old_connections)
+    try:
+        yield
+    finally:
+        for signal in signals:
+            signal.connect(close_old_connections)
 
 
 def install() -> None:

@@ -86,6 +86,7 @@ LONGEST = (
     "tests/stack/test_stack_kills.py",
     "tests/agent/test_broker_restored.py",
     "tests/apps/plans/test_walk.py",
+    "tests/apps/common/test_schema.py",
     "tests/agent/test_cluster.py",
     "tests/apps/allocations/test_planning_steps.py",
     "tests/apps/runs/test_lost_messages.py",

@@ -3,13 +3,10 @@ everybody gets answers that the schema names."""
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, transaction
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +15,7 @@ from apps.accounts.services import token_create
 from tests.apps.accounts.test_roles import EVERYBODY, who_may
 from tests.apps.common.test_schema import KEPT, OPERATIONS
 from tests.conftest import client_of
+from tests.database import requests_in_the_test_transaction, taken_back
 from tests.factories import make_user
 from tests.factories.everything import AT_MOST, PARAMETER, Everything, make_everything
 
@@ -96,22 +94,10 @@ class Place:
 @pytest.fixture
 def place(db: None) -> Iterator[Place]:
     """Made once for all operations, as that takes longer than to ask for any: each request is
-    taken back. A request's end must not close the test's transaction, which Django's own client
-    sees to for its requests alone."""
+    taken back."""
     made = Place(everything=make_everything(), callers=make_callers())
-    signals = (request_started, request_finished)
-    for signal in signals:
-        signal.disconnect(close_old_connections)
-    yield made
-    for signal in signals:
-        signal.connect(close_old_connections)
-
-
-@contextmanager
-def taken_back() -> Iterator[None]:
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
+    with requests_in_the_test_transaction():
+        yield made
 
 
 def referring(value: Any, everything: Everything, name: str = "") -> Any:

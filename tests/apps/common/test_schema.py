@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 import schemathesis
-from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
-from django.db import close_old_connections
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import CHECKS, load_all_checks
 
 from apps.accounts.domain.roles import Role
 from apps.accounts.services import token_create
+from tests.database import requests_in_the_test_transaction, taken_back
 from tests.factories import make_user
 from tests.factories.kinds import make_world
 from tests.factories.runs import make_allocation
@@ -36,33 +35,23 @@ OPERATIONS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _requests_share_the_connection_of_the_test() -> Iterator[None]:
-    """As Django's own test client does: a request's end must not close the test's transaction."""
-    signals = (request_started, request_finished)
-    for signal in signals:
-        signal.disconnect(close_old_connections)
-    yield
-    for signal in signals:
-        signal.connect(close_old_connections)
+WITHOUT_END = "GET /api/v1/event-stream"
+"""WSGI serves no stream that goes on; `tests/apps/webhooks/test_stream.py` follows it."""
 
 
 @pytest.fixture
-def headers(db: None) -> dict[str, str]:
+def headers(db: None) -> Iterator[dict[str, str]]:
     """Somebody with every role, over a world with something in it."""
     make_allocation(make_world().system)
     _, secret = token_create(
         owner=make_user("root", *Role), name="schema", roles=[role.value for role in Role]
     )
-    return {"Authorization": f"Bearer {secret}"}
+    with requests_in_the_test_transaction():
+        yield {"Authorization": f"Bearer {secret}"}
 
 
-WITHOUT_END = "GET /api/v1/event-stream"
-"""WSGI serves no stream that goes on; `tests/apps/webhooks/test_stream.py` follows it."""
-
-
-@pytest.mark.parametrize("name", sorted(OPERATIONS.keys() - {WITHOUT_END}))
-def test_operation_keeps_to_its_schema(name: str, headers: dict[str, str]) -> None:
+def attack(name: str, headers: dict[str, str]) -> None:
+    """Send what an operation's schema allows, one request after the other."""
     operation = OPERATIONS[name]
 
     @settings(
@@ -80,3 +69,13 @@ def test_operation_keeps_to_its_schema(name: str, headers: dict[str, str]) -> No
             assert str(answer.status_code) in operation.definition.raw["responses"]
 
     holds()
+
+
+# The world is made once: to make it takes longer than to ask for any operation.
+@pytest.mark.timeout(1800)
+def test_each_operation_keeps_to_its_schema(
+    headers: dict[str, str], subtests: pytest.Subtests
+) -> None:
+    for name in sorted(OPERATIONS.keys() - {WITHOUT_END}):
+        with subtests.test(name), taken_back():
+            attack(name, headers)

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
-from django.db import close_old_connections
 from schemathesis.checks import CHECKS, load_all_checks
 
 from apps.accounts.domain.roles import Role
@@ -15,6 +13,7 @@ from apps.accounts.models import User
 from apps.accounts.services import token_create
 from apps.plans.models import Plan
 from apps.plans.services import plan_execute, plan_reject
+from tests.database import requests_in_the_test_transaction
 from tests.factories import make_user
 from tests.factories.fleet import Harbour, rate, shift
 from tests.factories.plans import (
@@ -41,12 +40,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def _requests_share_the_connection_of_the_test() -> Iterator[None]:
-    signals = (request_started, request_finished)
-    for signal in signals:
-        signal.disconnect(close_old_connections)
-    yield
-    for signal in signals:
-        signal.connect(close_old_connections)
+    with requests_in_the_test_transaction():
+        yield
 
 
 def test_every_answer_about_plans(

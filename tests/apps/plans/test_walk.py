@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -29,6 +29,7 @@ from apps.policies.services import policy_for
 from apps.recomputation.services import schedule_create, trigger_create
 from apps.systems.services import Drafts, entities_create
 from apps.topology.models import Link
+from tests.database import taken_back
 from tests.factories import make_class, make_topic, make_user
 from tests.factories.fleet import Harbour, must, population, rate
 from tests.factories.kinds import KINDS, World
@@ -315,13 +316,9 @@ def test_documents_change_by_executions_only(
     clients = {role: a_client(role) for role in ROLES}
     ground = make_ground(harbour, ines, jon, olga)
     for state in STATES:
-        try:
-            with transaction.atomic():
-                world = a_world(harbour, ground, state, ines, jon, olga)
-                walk_by_everybody(harbour, clients, world, state)
-                raise TakeBack
-        except TakeBack:
-            pass
+        with taken_back():
+            world = a_world(harbour, ground, state, ines, jon, olga)
+            walk_by_everybody(harbour, clients, world, state)
 
 
 def walk_by_everybody(
@@ -364,22 +361,14 @@ def walk(
         # One who may little is refused whatever the body says.
         for body in drawn if role == EVERYTHING else [next(drawn)]:
             writes, after = Writes(), before
-            try:
-                with transaction.atomic():
-                    with connection.execute_wrapper(writes):
-                        if ask(method, path, body):
-                            granted.add((method, path))
-                    if writes.count:
-                        after = told(harbour)
-                    raise TakeBack
-            except TakeBack:
-                pass
+            with taken_back():
+                with connection.execute_wrapper(writes):
+                    if ask(method, path, body):
+                        granted.add((method, path))
+                if writes.count:
+                    after = told(harbour)
             if after != before:
                 changed.add((method, path))
                 assert may_change(method, path, state, role), (role, method, path, body)
     assert told(harbour) == before
     return changed, granted
-
-
-class TakeBack(Exception):
-    """The request is undone."""
