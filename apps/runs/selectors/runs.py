@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Prefetch, QuerySet
 
 from apps.runs.models import OPENED, Run
 from apps.runs.selectors.computations import computations
@@ -10,14 +10,23 @@ from weir.lifecycle.runs import ENDED
 
 
 def run_rows() -> QuerySet[Run]:
-    """Return the runs with all that their representation shows, what they computed included."""
-    joined = ["system", "snapshot", "result", "asked_by", "rerun_of", "starts_from"]
-    left_out = ["snapshot__payload", "result__payload"]
-    for one in computations().values():
-        for path in (one.path, f"starts_from__{one.path}"):
-            joined.append(path)
-            left_out += [f"{path}__{column}" for column in one.model.LARGE]
-    return Run.objects.select_related(*joined).defer(*left_out)
+    """Return the runs with all that their representation shows, what they computed included.
+
+    What they computed is read table by table: to plan one statement over all tables of
+    computations, twice, takes Postgres longer than to carry out one for each.
+    """
+    computed = [
+        Prefetch(prefix + one.path, queryset=one.model._default_manager.defer(*one.model.LARGE))
+        for prefix in ("", "starts_from__")
+        for one in computations().values()
+    ]
+    return (
+        Run.objects.select_related(
+            "system", "snapshot", "result", "asked_by", "rerun_of", "starts_from"
+        )
+        .defer("snapshot__payload", "result__payload")
+        .prefetch_related(*computed)
+    )
 
 
 def run_news(run: Run) -> dict[str, Any]:

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from apps.accounts.models import User
 from apps.audit.models import AuditEntry
 from apps.common.errors import ApplicationError, Conflict
 from apps.recomputation.services import firings_settle, firings_start, schedule_create, schedule_run
@@ -16,8 +19,9 @@ from apps.runs.services.computations import computation_start, run_again, run_st
 from apps.runs.services.execute import run_execute
 from tests.apps.runs.toy import kernel
 from tests.apps.runs.toy.models import Tally
+from tests.factories.computations import succeeded
 from tests.factories.kinds import World
-from tests.factories.runs import claim
+from tests.factories.runs import claim, make_allocation
 from weir.kernel import Call
 from weir.lifecycle.runs import RunState
 
@@ -156,3 +160,21 @@ def test_a_failed_study_is_begun_again_from_the_list_of_runs(api, world, admin):
     first = Run.objects.get(reruns=study.run)
     refused = api.post(f"/api/v1/runs/{first.public_id}/rerun")
     assert (refused.status_code, refused.json()["code"]) == (409, "run_is_past")
+
+
+@pytest.mark.django_db
+def test_list_of_runs_is_read_in_statements_over_few_tables(
+    api: Any, world: World, admin: User, django_assert_num_queries: Any
+) -> None:
+    """With more joins Postgres looks long for an order of them, at each request."""
+    make_allocation(world.system)
+    make_allocation(world.system)
+    with CaptureQueriesContext(connection) as few:
+        rows = api.get("/api/v1/runs").json()["results"]
+    assert [row["answer"]["name"] for row in rows] == ["A-2", "A-1"]
+    assert [row["starts_from_name"] for row in rows] == ["A-1", None]
+    assert max(query["sql"].count(" JOIN ") for query in few) <= 8
+    make_allocation(world.system)
+    succeeded("mapping", admin)
+    with django_assert_num_queries(len(few)):
+        assert api.get("/api/v1/runs").json()["count"] == 4
