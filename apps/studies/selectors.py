@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from django.db.models import Avg, Count, F, QuerySet
+from django.db.models import Avg, Count, F, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from apps.runs.models import Run
 from apps.studies.models import Study, StudyPoint
@@ -17,12 +18,14 @@ OVERHEAD_S = 1.0
 
 def study_rows() -> QuerySet[Study]:
     """Return the studies with all that their representation shows."""
+    points = StudyPoint.objects.filter(study=OuterRef("pk")).order_by().values("study")
+    counted = points.annotate(n=Count("pk")).values("n")
     return (
         Study.objects.select_related(
             "system", "allocation", "author", "run__snapshot", "run__system", "run__result"
         )
         .defer("run__snapshot__payload", "run__result__payload", "allocation__trace")
-        .annotate(points_done=Count("points"))
+        .annotate(points_done=Coalesce(Subquery(counted), 0))
     )
 
 

@@ -1,6 +1,7 @@
 """Read evaluations and candidates as lists show them, and what a caller may do with them now."""
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from apps.evaluations.models import Candidate, CandidateKind, Evaluation
 from apps.plans.models import Plan
@@ -15,14 +16,16 @@ LARGE = ("edges", "links", "brokers", "steps", "moments")
 
 def evaluation_rows() -> QuerySet[Evaluation]:
     """Return the evaluations with all that their representation shows."""
-    chosen = Candidate.objects.filter(evaluation=OuterRef("pk"), chosen=True)
+    mine = Candidate.objects.filter(evaluation=OuterRef("pk"))
+    chosen = mine.filter(chosen=True)
+    counted = mine.order_by().values("evaluation").annotate(n=Count("pk")).values("n")
     return (
         Evaluation.objects.select_related(
             "system", "overlay", "author", "continues", "run__snapshot", "run__system"
         )
         .defer("run__snapshot__payload", "edges", "subscribers")
         .annotate(
-            candidates_count=Count("candidates"),
+            candidates_count=Coalesce(Subquery(counted), 0),
             chosen_id=Subquery(chosen.values("public_id")[:1]),
             chosen_name=Subquery(chosen.values("name")[:1]),
         )

@@ -143,9 +143,10 @@ def plan_rows() -> QuerySet[Plan]:
     rows = with_state_now(
         Plan.objects.select_related(
             *("system", "author", "submitted_by", "answerable", "run", "superseded_by"),
-            *("execution", "accepted_overload_by"),
+            "execution",
         )
-        .prefetch_related("approvals__person")
+        # Few plans have an overload that somebody accepted: where none has, this asks nothing.
+        .prefetch_related("approvals__person", "accepted_overload_by")
         .defer("document")
         .annotate(name=Concat(Value("P-"), Cast("number", CharField())))
     )
