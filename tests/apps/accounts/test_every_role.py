@@ -91,13 +91,18 @@ class Place:
     callers: list[Caller]
 
 
+@pytest.fixture(scope="module")
+def _made(django_db_setup: None, django_db_blocker: Any) -> Iterator[Place]:
+    with django_db_blocker.unblock(), taken_back():
+        yield Place(everything=make_everything(), callers=make_callers())
+
+
 @pytest.fixture
-def place(db: None) -> Iterator[Place]:
-    """Made once for all operations, as that takes longer than to ask for any: each request is
-    taken back."""
-    made = Place(everything=make_everything(), callers=make_callers())
+def place(_made: Place, db: None) -> Iterator[Place]:
+    """Made once for all tests and operations, as that takes longer than to ask for any: each
+    request is taken back."""
     with requests_in_the_test_transaction():
-        yield made
+        yield _made
 
 
 def referring(value: Any, everything: Everything, name: str = "") -> Any:
