@@ -92,10 +92,16 @@ LEVELS = {
             source="receivers",
         ),
         Level(
+            name="arrivals",
+            keys=("window", "topic", "origin", "broker", "subscriber"),
+            measures=_added("messages", "bytes"),
+            source="received",
+        ),
+        Level(
             name="crossings",
             keys=("window", "topic", "origin", "broker"),
             measures={"messages": ("max", "messages"), "bytes": ("max", "bytes")},
-            source="received",
+            source="arrivals",
         ),
         Level(
             name="traffic",

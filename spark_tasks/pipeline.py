@@ -77,12 +77,13 @@ class Sums:
             self._keep("quarantined", checked.quarantined)
         counts.add(here)
 
-    def refuse(self, refused: Any) -> None:
-        """Add the files that cannot be used."""
-        for table in refused["table"].unique().to_pylist():
+    def refuse(self, records: Records) -> None:
+        """Add the files that cannot be used, and name all tables that have files."""
+        refused = records.refused
+        for table in records.tables:
             of_table = refused.filter(compute.equal(refused["table"], table))
             counts = self.counts.setdefault(table, Counts())
-            counts.rows += compute.sum(of_table["rows"]).as_py()
+            counts.rows += compute.sum(of_table["rows"]).as_py() or 0
             counts.count_problems(of_table)
         if len(refused):
             self._keep("quarantined", refused)
@@ -115,7 +116,7 @@ def compute_here(uri: str, out_uri: str, *, window_s: int, report: Report) -> by
     Raises InvalidProblem."""
     records = records_at(uri)
     sums = Sums()
-    sums.refuse(records.refused)
+    sums.refuse(records)
     done = 0
     for piece in records.pieces:
         sums.add(records, piece, check_window(window_s))

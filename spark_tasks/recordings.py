@@ -146,9 +146,15 @@ def recording_at(uri: str, *, by: By, topic: str = "") -> Recording:
 
 
 def files_of(system: Any, root: str) -> list[Any]:
-    """Return what is known of the files of a folder, in the order in which they are read."""
+    """Return what is known of the files of a folder, in the order in which they are read. Raises
+    InvalidProblem for a name that is no text."""
     if isinstance(system, LocalFileSystem):
-        return list(system.get_file_info([str(file) for file in data_files(Path(root))]))
+        names = [str(file) for file in data_files(Path(root))]
+        try:
+            return list(system.get_file_info(names))
+        except UnicodeEncodeError as error:
+            message = f"a file has a name that is not UTF-8, {error.object!a}; rename it"
+            raise InvalidProblem(root.rpartition("/")[2], message) from None
     inside = system.get_file_info(FileSelector(root, recursive=True))
     files = [each for each in inside if each.type == FileType.File]
     data = [each for each in files if is_data(each.path[len(root) :].strip("/").split("/"))]

@@ -17,10 +17,13 @@ import pyarrow as pa
 from pyarrow import compute, parquet
 from pyarrow.fs import FileSystem, FileType
 
-from spark_tasks.recordings import LATEST_S, MOST_AT_ONCE, files_of, seconds_of, undecodable
+from spark_tasks.recordings import LATEST_S, MOST_AT_ONCE, files_of, undecodable
 from weir.errors import InvalidProblem
 
 Kind = Literal["time", "text", "whole", "number"]
+
+UNREADABLE = (pa.ArrowException, OSError, ValueError)
+"""What a reader raises of bytes that are no Parquet, or not all of it."""
 
 WHOLE_FILE = -1
 """The row of a problem that all rows of a file share."""
@@ -80,6 +83,12 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column(name="value", kind="number", required=True, least=-1e15, most=1e15),
     ),
 }
+_WORDS = {
+    "time": "numbers (Unix seconds) or timestamps",
+    "text": "text",
+    "whole": "whole numbers",
+    "number": "numbers",
+}
 _TYPES = {"time": pa.float64(), "text": pa.string(), "whole": pa.int64(), "number": pa.float64()}
 
 
@@ -101,6 +110,8 @@ class Records:
     """A folder of records: its pieces, and files that cannot be used, with the reason."""
 
     uri: str
+    tables: Sequence[str]
+    """Those that have files."""
     pieces: Sequence[RecordPiece]
     refused: Any
     """A table like QUARANTINED."""
@@ -136,11 +147,14 @@ def records_at(uri: str) -> Records:
         raise InvalidProblem(name, f"{message}; name one that holds any of the folders {known}")
     pieces: list[RecordPiece] = []
     refused: list[dict[str, Any]] = []
-    state = []
+    state, tables = [], []
     for table in TABLES:
         if system.get_file_info(f"{root}/{table}").type != FileType.Directory:
             continue
-        for each in files_of(system, f"{root}/{table}"):
+        files = files_of(system, f"{root}/{table}")
+        if files:
+            tables.append(table)
+        for each in files:
             state.append((each.path, each.size, each.mtime_ns))
             file = each.path[len(root) + 1 :]
             rows, problem = 0, None
@@ -149,8 +163,8 @@ def records_at(uri: str) -> Records:
                     shape, schema = opened.metadata, opened.schema_arrow
                 rows = shape.num_rows
                 problem = _misfit(schema, TABLES[table])
-            except (pa.ArrowInvalid, OSError) as error:
-                problem = f"cannot be read as Parquet: {str(error).splitlines()[0]}"
+            except UNREADABLE as error:
+                problem = f"cannot be read as Parquet: {_first_line(error)}"
             if problem is not None:
                 row = {"table": table, "file": file, "row": WHOLE_FILE, "rows": rows}
                 refused.append({**row, "problem": problem})
@@ -169,6 +183,7 @@ def records_at(uri: str) -> Records:
         raise InvalidProblem(name, f"holds no records; name a folder with any of {known}")
     return Records(
         uri=uri,
+        tables=tables,
         pieces=pieces,
         refused=pa.Table.from_pylist(refused, schema=QUARANTINED),
         state=state,
@@ -194,12 +209,14 @@ def _misfit(schema: Any, columns: Sequence[Column]) -> str | None:
             continue
         kind = schema.field(column.name).type
         if not _fits(kind, column.kind):
-            return f"{column.name}: cannot be {kind}"
+            return f"{column.name}: must be {_WORDS[column.kind]}, not of the type {kind}"
     return None
 
 
 def _fits(kind: Any, wanted: Kind) -> bool:
     types = pa.types
+    if types.is_null(kind):
+        return True
     if wanted == "text":
         inner = kind.value_type if types.is_dictionary(kind) else kind
         return bool(types.is_string(inner) or types.is_large_string(inner))
@@ -218,16 +235,30 @@ def read_piece(records: Records, piece: RecordPiece) -> Checked:
         with parquet.ParquetFile(piece.path, filesystem=system) as file:
             present = [each.name for each in columns if each.name in file.schema_arrow.names]
             table = file.read_row_group(piece.row_group, columns=present)
-    except (pa.ArrowInvalid, OSError) as error:
+    except UNREADABLE as error:
         # What the operating system says has a number; what the reader finds in the bytes has none.
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        return _damaged(piece, str(error).splitlines()[0])
+        return _damaged(piece, _first_line(error))
+    if table.num_rows != piece.rows:
+        return _damaged(piece, f"there are {table.num_rows:,} rows, not {piece.rows:,}")
+    try:
+        return _checked_rows(piece, table)
+    except pa.ArrowException as error:  # texts that are longer than a column can be
+        return _damaged(piece, _first_line(error))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _checked_rows(piece: RecordPiece, table: Any) -> Checked:
+    columns = TABLES[piece.table]
     problem = np.zeros(piece.rows, dtype=np.int64)
     problems: list[str] = []
     arrays: dict[str, Any] = {}
     for column in columns:
-        if column.name not in present:
+        if column.name not in table.column_names:
             kind = _TYPES[column.kind]
             arrays[column.name] = pa.repeat(pa.scalar(column.default, kind), piece.rows)
             continue
@@ -271,11 +302,12 @@ def _checked(given: Any, column: Column) -> tuple[Any, list[tuple[str, np.ndarra
         misfits.append(("null", null))
     if column.kind == "text":
         return _text(given, column, misfits)
-    values = seconds_of(given) if column.kind == "time" else given
+    values = _seconds(given) if column.kind == "time" else given
     if column.kind == "whole":
         # Beyond what 64 bits hold is far beyond what is allowed.
         if pa.types.is_uint64(values.type):
-            values = compute.min_element_wise(values, pa.scalar(1 << 62, pa.uint64()))
+            most = pa.scalar(1 << 62, pa.uint64())
+            values = compute.min_element_wise(values, most, skip_nulls=False)
         values = values.cast(pa.int64())
     else:
         values = values.cast(pa.float64(), safe=False)
@@ -295,6 +327,18 @@ def _checked(given: Any, column: Column) -> tuple[Any, list[tuple[str, np.ndarra
     if column.default is not None:
         values = compute.fill_null(values, pa.scalar(column.default, values.type))
     return values, misfits
+
+
+def _seconds(given: Any) -> Any:
+    """Return times as Unix seconds, each in its second: nanoseconds before the next one are more
+    digits than a float has."""
+    if not pa.types.is_timestamp(given.type):
+        return given
+    per_s = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[given.type.unit]
+    ticks = compute.fill_null(given.cast(pa.int64()), 0).to_numpy()
+    seconds, ends = ticks / per_s, np.floor_divide(ticks, per_s) + 1.0
+    seconds = np.where(seconds < ends, seconds, np.nextafter(ends, -np.inf))
+    return pa.array(seconds, mask=_mask(compute.is_null(given)))
 
 
 def _text(

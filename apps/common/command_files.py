@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-ANSWER, INFEASIBLE, BAD_INPUT, NO_ANSWER = 0, 1, 2, 3
-"""The exit statuses of these commands."""
+ANSWER, INFEASIBLE, BAD_INPUT, NO_ANSWER, INTERRUPTED = 0, 1, 2, 3, 130
+"""The exit statuses of these commands; the last as shells have it."""
 
 
 class Refused(Exception):
@@ -50,6 +50,15 @@ def read_input(path: str) -> bytes:
         raise Refused(f"{path}: {error.strerror}") from error
 
 
+def folder_uri(path: str) -> str:
+    """Return the address of a folder. Raises Refused."""
+    try:
+        path.encode()
+    except UnicodeError as error:
+        raise Refused(f"{path!a}: is not UTF-8; rename the folder") from error
+    return Path(path).absolute().as_uri()
+
+
 def check_writable(path: str) -> None:
     """Check that the file can be written before the computation starts. Raises Refused."""
     if path == "-":
@@ -76,18 +85,23 @@ def write_output(path: str, content: bytes) -> None:
 def new_folder(path: str) -> Iterator[Path]:
     """Give a folder to write into, which gets its name when all is written: a reader never sees
     half a result. Raises Refused."""
-    target = Path(path).absolute()
-    if target.is_dir() and any(target.iterdir()):
-        raise Refused(f"{path}: is not empty; name a folder that is not there yet")
-    if os.path.lexists(target) and not target.is_dir():
-        raise Refused(f"{path}: is a file; name a folder that is not there yet")
-    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
-        raise Refused(f"{path}: cannot be written; name a folder inside one that exists")
     try:
-        made = tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.unfinished-")
+        target = Path(path).resolve()
+        # Who writes Parquet has no other names.
+        str(target).encode()
+        if target.is_dir() and any(target.iterdir()):
+            raise Refused(f"{path}: is not empty; name a folder that is not there yet")
+        if os.path.lexists(target) and not target.is_dir():
+            raise Refused(f"{path}: is a file; name a folder that is not there yet")
+        if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+            raise Refused(f"{path}: cannot be written; name a folder inside one that exists")
+        # Of a long name the beginning: what comes behind it must fit, too.
+        prefix = f".{target.name[:40]}.unfinished-"
+        unfinished = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix))
     except OSError as error:
-        raise Refused(f"{path}: cannot be written: {error.strerror}") from error
-    unfinished = Path(made)
+        raise Refused(f"{path[:100]}: cannot be written: {error.strerror}") from error
+    except (RuntimeError, UnicodeError) as error:
+        raise Refused(f"{path!a}: is no name of a folder; name another") from error
     try:
         unfinished.chmod(0o755)
         yield unfinished

@@ -77,7 +77,7 @@ def _answer(spark: Any, payload: bytes, output_uri: str, order: JobOrder) -> byt
             reporter.offer({"phase": phase, "done": done, "total": total})
 
         refusals = Sums()
-        refusals.refuse(records.refused)
+        refusals.refuse(records)
         for name, rows in refusals.levels().items():
             write_table(f"{folder}/{name}/part-refused.parquet", rows)
         written = set(refusals.levels())
@@ -159,8 +159,7 @@ def _write(frame: Any, facts: Facts, window_s: int, uri: str) -> int:
 
 
 def _not_cut(pieces: Iterator[Any], keys: Sequence[str]) -> Iterator[Any]:
-    """Return ordered rows in other pieces: rows whose keys are equal are in one of them. Sorting has
-    brought them into one partition."""
+    """Return ordered rows in other pieces, so that rows whose keys are equal are in one of them."""
     rest = None
     for piece in pieces:
         rows = piece if rest is None else pa.concat_tables([rest, piece])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from django.core.management.base import OutputWrapper
 
-from apps.common.command_files import ANSWER, BAD_INPUT, NO_ANSWER, Refused
+from apps.common.command_files import ANSWER, BAD_INPUT, INTERRUPTED, NO_ANSWER, Refused
 from apps.runs.services.gateway import JobFailed, SparkAway
 from weir.errors import InvalidProblem, UnknownMethod, WeirError
 
@@ -24,5 +24,8 @@ def exit_with_status(compute: Callable[[], int], *, name: str, stderr: OutputWra
     except (SparkAway, JobFailed, WeirError) as error:
         stderr.write(f"{name}: no answer: {error}")
         status = NO_ANSWER
+    except KeyboardInterrupt:
+        stderr.write(f"{name}: interrupted")
+        status = INTERRUPTED
     if status != ANSWER:
         sys.exit(status)

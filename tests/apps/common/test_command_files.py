@@ -1,5 +1,6 @@
-"""A folder of results is there whole or not at all."""
+"""Commands end with one line, and a folder of results is there whole or not at all."""
 
+import io
 import os
 import subprocess
 import sys
@@ -7,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.core.management.base import OutputWrapper
 
 from apps.common.command_files import Refused, new_folder
+from apps.runs.management.command_status import exit_with_status
 
 
 def test_folder_gets_its_name_when_all_is_written(tmp_path: Path) -> None:
@@ -47,6 +50,24 @@ def test_folder_that_was_filled_meanwhile_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["log", "gull"]
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("x" * 300, "cannot be written: File name too long"), ("\udcff", "is no name of a folder")],
+)
+def test_names_that_no_folder_can_have_are_refused(tmp_path: Path, name: str, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        write_and(tmp_path / name, lambda folder: None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_link_to_an_empty_folder_fills_that(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    write_and(tmp_path / "link", lambda folder: None)
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["mine"]
+    write_and(tmp_path / ("x" * 250), lambda folder: None)
+
+
 def test_disk_that_is_full_is_one_line(tmp_path: Path) -> None:
     def overflow(folder: Path) -> None:
         with open("/dev/full", "wb", buffering=0) as device:
@@ -73,3 +94,13 @@ def test_killed_writer_leaves_no_folder_of_that_name(tmp_path: Path) -> None:
     with new_folder(str(tmp_path / "log")):
         pass
     assert (tmp_path / "log").is_dir()
+
+
+def test_interruption_is_one_line_and_a_status_of_its_own() -> None:
+    def interrupt() -> int:
+        raise KeyboardInterrupt
+
+    errors = io.StringIO()
+    with pytest.raises(SystemExit) as end:
+        exit_with_status(interrupt, name="place", stderr=OutputWrapper(errors))
+    assert (end.value.code, errors.getvalue()) == (130, "place: interrupted\n")

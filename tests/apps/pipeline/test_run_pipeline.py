@@ -132,7 +132,7 @@ def expected(given: dict[str, list[dict[str, Any]]], window_s: int) -> dict[str,
         entry["until_s"] = max(entry.get("until_s", -math.inf), row["at_s"])
         if row["origin"] and row["broker"] and row["origin"] != row["broker"]:
             way = (since(row), row["topic"], row["origin"], row["broker"])
-            carried = crossings[way][row["subscriber"], row["consumer_class"]]
+            carried = crossings[way][row["subscriber"]]
             carried[0] += row["messages"]
             carried[1] += row["bytes"]
     for (since_s, _, origin, broker), by_subscriber in crossings.items():
@@ -325,6 +325,65 @@ def test_damaged_part_of_a_file_is_set_aside_and_the_rest_is_used(tmp_path: Path
     )
 
 
+def test_files_that_contradict_their_footers_are_set_aside(tmp_path: Path) -> None:
+    source = write(tmp_path / "in", "messages", records(seed=4, rows=30)["messages"])
+    whole = (source / "messages" / "part-0.parquet").read_bytes()
+    (source / "messages" / "broken.parquet").write_bytes(whole.replace(b"publisher", b"\xff" * 9))
+    (source / "messages" / "empty.parquet").write_bytes(b"")
+    assert run(source, tmp_path / "out")[0] == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_bytes())
+    assert summary["records"]["messages"]["used"] == 30
+    set_aside = by_keys(tmp_path / "out", "quarantined")
+    assert {key[1] for key in set_aside} == {"messages/broken.parquet", "messages/empty.parquet"}
+
+
+def test_whole_numbers_of_any_type_have_their_default_for_null(tmp_path: Path) -> None:
+    (tmp_path / "in" / "messages").mkdir(parents=True)
+    for kind in (pa.uint64(), pa.int8(), pa.int64()):
+        most = 2**64 - 1 if kind == pa.uint64() else 127
+        table = pa.table(
+            {
+                "at_s": [BEGAN_S, BEGAN_S, BEGAN_S],
+                "topic": [str(kind)] * 3,
+                "publisher": ["p"] * 3,
+                "broker": pa.nulls(3),
+                "messages": pa.array([1, None, 5], kind),
+                "bytes": pa.array([None, 7, most], kind),
+            }
+        )
+        parquet.write_table(table, tmp_path / "in" / "messages" / f"{kind}.parquet")
+    assert run(tmp_path / "in", tmp_path / "out")[0] == 0
+    topics = by_keys(tmp_path / "out", "topics")
+    counts = {key[1]: (row["messages"], row["bytes"]) for key, row in topics.items()}
+    assert counts == {"uint64": (2, 7), "int8": (7, 134), "int64": (7, 134)}
+    assert [key[1:] for key in by_keys(tmp_path / "out", "quarantined")] == [
+        ("messages/uint64.parquet", 2, "bytes: above 4,294,967,296")
+    ]
+
+
+def test_nanoseconds_before_a_border_belong_before_it(tmp_path: Path) -> None:
+    at = pa.array([1_700_000_039_999_999_999, 1_700_000_040_000_000_000, -1], pa.timestamp("ns"))
+    (tmp_path / "in" / "messages").mkdir(parents=True)
+    table = pa.table({"at_s": at, "topic": ["t"] * 3, "publisher": ["p"] * 3})
+    parquet.write_table(table, tmp_path / "in" / "messages" / "x.parquet")
+    assert run(tmp_path / "in", tmp_path / "out")[0] == 0
+    assert list(by_keys(tmp_path / "out", "topics")) == [
+        (-60.0, "t"),
+        (1_699_999_980.0, "t"),
+        (1_700_000_040.0, "t"),
+    ]
+
+
+def test_table_whose_files_have_no_rows_is_counted(tmp_path: Path) -> None:
+    write(tmp_path / "in", "messages", records(seed=4, rows=30)["messages"])
+    sample = pa.Table.from_pylist(records(seed=4, rows=1)["samples"])
+    (tmp_path / "in" / "samples").mkdir()
+    parquet.write_table(sample.slice(0, 0), tmp_path / "in" / "samples" / "x.parquet")
+    assert run(tmp_path / "in", tmp_path / "out") == (0, "")
+    summary = json.loads((tmp_path / "out" / "summary.json").read_bytes())
+    assert summary["records"]["samples"] == {"rows": 0, "used": 0, "quarantined": {}}
+
+
 def test_times_may_be_timestamps_and_texts_dictionaries(tmp_path: Path) -> None:
     at = pa.array([1_700_000_000_250, 1_700_000_061_000], pa.timestamp("ms"))
     columns = {"at_s": at, "topic": pa.array(["t", "t"]).dictionary_encode()}
@@ -346,10 +405,14 @@ def test_bad_input_names_the_field_and_writes_nothing(tmp_path: Path) -> None:
         (tmp_path / "in" / "messages", (), "messages: holds no records; name a folder with any of"),
         (tmp_path / "in" / "messages" / "part-0.parquet", (), "is no folder"),
         (tmp_path / "in", ("--window", "0"), "window: must be 1 to 86,400 s, not 0"),
+        (tmp_path / "in\udcff", (), "is not UTF-8; rename the folder"),
         (tmp_path / "in", ("--window", "90000"), "window: must be 1 to 86,400 s, not 90,000"),
     ):
         status, errors = run(given, out, *options)
         assert (status, words in errors, out.exists()) == (2, True, False), errors
+    inside = tmp_path / "in" / "messages" / "out"
+    status, errors = run(tmp_path / "in", inside)
+    assert (status, f"{inside}: lies in {tmp_path / 'in'}" in errors) == (2, True)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("kept")
     status, errors = run(tmp_path / "in", tmp_path / "full")

@@ -11,6 +11,9 @@ from apps.runs.management.command_status import exit_with_status
 from weir.records import kind, kinds
 from weir.records.slices import Slice, first_records
 
+MOST_RECORDS = 10**12
+"""More fit on no disk: a million million take some ten terabytes."""
+
 
 class Command(BaseCommand):
     """Write a seeded log of one kind as Parquet files, a folder for each table."""
@@ -41,8 +44,8 @@ class Command(BaseCommand):
 
     def _generate(self, options: dict[str, Any]) -> int:
         records = options["records"]
-        if records < 1:
-            raise Refused("--records: must be 1 or more")
+        if not 1 <= records <= MOST_RECORDS:
+            raise Refused(f"--records: must be 1 to {MOST_RECORDS:,}")
         check_limits(seed=options["seed"])
         made = kind(options["kind"])
         # Only who writes a log waits for pyarrow.

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from apps.common.command_files import ANSWER, new_folder, write_output
+from apps.common.command_files import ANSWER, Refused, folder_uri, new_folder, write_output
 from apps.common.formatting import counted
 from apps.runs.management.command_status import exit_with_status
 from apps.runs.services.gateway import JobOrder, pipeline, spark_solve
@@ -40,7 +40,8 @@ class Command(BaseCommand):
     def _run(self, options: dict[str, Any]) -> int:
         engine = pipeline()
         window_s = engine.check_window(options["window"])
-        uri = Path(options["records"]).absolute().as_uri()
+        uri = folder_uri(options["records"])
+        _check_apart(options["records"], options["out"])
         on_spark = options["engine"] == "spark"
         with new_folder(options["out"]) as out:
             if on_spark:
@@ -53,14 +54,19 @@ class Command(BaseCommand):
             write_output(str(out / "summary.json"), answer + b"\n")
         for table, counts in json.loads(answer)["records"].items():
             for problem, rows in counts["quarantined"].items():
-                self.stderr.write(
-                    f"run_pipeline: {table}: {counted(rows, 'row')} quarantined: {problem}"
-                )
+                what = counted(rows, "row") if rows else "a file"
+                self.stderr.write(f"run_pipeline: {table}: {what} quarantined: {problem}")
         return ANSWER
 
     def _report(self, phase: str, done: int, total: int) -> None:
         if self.stderr.isatty():
             self.stderr.write(f"\r{phase}: {done:,} of {total:,}", ending="")
+
+
+def _check_apart(records: str, out: str) -> None:
+    """Check that facts will not lie among the records that the next run reads. Raises Refused."""
+    if Path(out).resolve().is_relative_to(Path(records).resolve()):
+        raise Refused(f"{out}: lies in {records}; name a folder elsewhere")
 
 
 def _on_spark(uri: str, out_uri: str, window_s: int) -> bytes:
