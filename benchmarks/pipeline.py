@@ -2,10 +2,10 @@
 
     python -m benchmarks.pipeline [--records N] [--kind KIND] [--engine local|spark|both]
 
-Starts a Spark Connect server of its own in `var/bench`. pandas computes the same tables as one
-would write them down, with percentiles of the delays themselves, of all records that are there at
-once; how many rows it gets is compared. Memory is the most that this process ever had, so the
-ways run in the order of how much they need.
+Starts a Spark Connect server of its own in `var/bench`. pandas computes five of the tables
+(publications, topics, consumption, interests, and percentiles of the delays themselves) as one
+would write them down, with all records in memory; how many rows it gets is compared. Memory is the
+most that this process had until then.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def plainly(records: Path, out: Path) -> dict[str, int]:
     tables["interests"] = interests.agg(**sums, **times)
     known = received[received["delay_s"].notna()]
     delays = known.groupby(["window", "topic", "consumer_class"], observed=True)["delay_s"]
-    tables["delays"] = delays.quantile([0.5, 0.95, 0.99, 0.999]).unstack()
+    tables["delays"] = delays.quantile([0.5, 0.95, 0.99, 0.999]).unstack().rename(columns=str)
     for name, table in tables.items():
         table.reset_index().to_parquet(out / f"{name}.parquet")
     return {name: len(table) for name, table in tables.items()}
