@@ -30,6 +30,7 @@ from apps.runs.api.machines import machine_post
 from apps.runs.models import CANCEL_REQUESTED, OPENED, Run, RunEvent
 from apps.runs.selectors import (
     JSON,
+    computations,
     computed_of,
     kind_choices,
     run_explanation,
@@ -102,6 +103,20 @@ class RunEventSerializer(serializers.ModelSerializer[RunEvent]):
 USE_ANSWER = "Use `answer`."
 
 
+class ComputedIdField(serializers.UUIDField):
+    """The id of what a run computed, where it is of one kind; null for runs of others."""
+
+    def __init__(self, path: str, **options: Any) -> None:
+        super().__init__(source="*", read_only=True, allow_null=True, **options)
+        self._path = path
+
+    def get_attribute(self, instance: Run) -> Any:
+        """Return the id; a run of another kind is not looked up in vain."""
+        one = computations().get(instance.kind)
+        row = computed_of(instance) if one is not None and one.path == self._path else None
+        return None if row is None else row.public_id
+
+
 @extend_schema_serializer(
     deprecate_fields=["allocation", "study", "overlay_evaluation", "computed"]
 )
@@ -121,26 +136,12 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     result_hash = serializers.CharField(
         source="result.content_hash", read_only=True, allow_null=True, default=None
     )
-    allocation = serializers.UUIDField(
-        source="allocation.public_id",
-        read_only=True,
-        allow_null=True,
-        default=None,
-        help_text=USE_ANSWER,
+    allocation = ComputedIdField("allocation", help_text=USE_ANSWER)
+    study = ComputedIdField(
+        "study", help_text=f"The what-if study whose latest run this is. {USE_ANSWER}"
     )
-    study = serializers.UUIDField(
-        source="study.public_id",
-        read_only=True,
-        allow_null=True,
-        default=None,
-        help_text=f"The what-if study whose latest run this is. {USE_ANSWER}",
-    )
-    overlay_evaluation = serializers.UUIDField(
-        source="evaluation.public_id",
-        read_only=True,
-        allow_null=True,
-        default=None,
-        help_text=f"The overlay evaluation whose latest run this is. {USE_ANSWER}",
+    overlay_evaluation = ComputedIdField(
+        "evaluation", help_text=f"The overlay evaluation whose latest run this is. {USE_ANSWER}"
     )
     computed = serializers.SerializerMethodField()
     answer = serializers.SerializerMethodField()

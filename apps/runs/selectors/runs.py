@@ -1,31 +1,46 @@
 """Read runs with all that their pages show."""
 
+from collections import defaultdict
 from typing import Any
 
-from django.db.models import Count, Prefetch, QuerySet
+from django.db.models import Count, Prefetch, QuerySet, prefetch_related_objects
 
 from apps.runs.models import OPENED, Run
 from apps.runs.selectors.computations import computations
 from weir.lifecycle.runs import ENDED
 
 
-def run_rows() -> QuerySet[Run]:
-    """Return the runs with all that their representation shows, what they computed included.
+class RunRows(QuerySet[Run]):
+    """Runs that come with what they computed, and what the runs did from which they start.
 
-    What they computed is read table by table: to plan one statement over all tables of
-    computations, twice, takes Postgres longer than to carry out one for each.
+    It is read kind by kind, of the kinds that are among them: to plan one statement over all tables
+    of computations, twice, takes Postgres longer than to carry out one for each.
     """
-    computed = [
-        Prefetch(prefix + one.path, queryset=one.model._default_manager.defer(*one.model.LARGE))
-        for prefix in ("", "starts_from__")
-        for one in computations().values()
-    ]
+
+    def _fetch_all(self) -> None:
+        is_new = self._result_cache is None
+        super()._fetch_all()
+        if is_new:
+            self._read_computed()
+
+    def _read_computed(self) -> None:
+        by_kind: dict[str, list[Run]] = defaultdict(list)
+        for run in self._result_cache or ():
+            for each in (run, run.starts_from):
+                if each is not None:
+                    by_kind[each.kind].append(each)
+        for one in computations().values():
+            if one.kind in by_kind:
+                rows = one.model._default_manager.defer(*one.model.LARGE)
+                prefetch_related_objects(by_kind[one.kind], Prefetch(one.path, queryset=rows))
+
+
+def run_rows() -> QuerySet[Run]:
+    """Return the runs with all that their representation shows, what they computed included."""
     return (
-        Run.objects.select_related(
-            "system", "snapshot", "result", "asked_by", "rerun_of", "starts_from"
-        )
+        RunRows(Run)
+        .select_related("system", "snapshot", "result", "asked_by", "rerun_of", "starts_from")
         .defer("snapshot__payload", "result__payload")
-        .prefetch_related(*computed)
     )
 
 
