@@ -43,7 +43,7 @@ def _added(*names: str) -> dict[str, tuple[Merge, str]]:
     return {name: ("sum", name) for name in names}
 
 
-_DELAYS = ("window", "kind", "topic", "consumer_class")
+_DELAYS = ("window", "topic", "kind", "consumer_class")
 LEVELS = {
     level.name: level
     for level in (
@@ -193,8 +193,8 @@ def observed(table: str, rows: Any, window_s: int) -> dict[str, Any]:
     delays = pa.table(
         {
             "window": window,
-            "kind": pa.repeat(pa.scalar(kind), len(rows)),
             "topic": rows["topic"],
+            "kind": pa.repeat(pa.scalar(kind), len(rows)),
             "consumer_class": rows["consumer_class"],
             "messages": rows["messages"],
             "longest_s": rows["delay_s"],

@@ -56,9 +56,14 @@ def write_table(uri: str, table: Any, **options: Any) -> None:
     system.move(unfinished, path)
 
 
+def read_table(uri: str) -> Any:
+    """Read what `write_table` wrote."""
+    system, path = FileSystem.from_uri(uri)
+    return parquet.read_table(path, filesystem=system)
+
+
 def read_columns(uri: str) -> dict[str, np.ndarray]:
     """Return what `write_columns` wrote, in whatever process it is needed."""
-    system, path = FileSystem.from_uri(uri)
-    table = parquet.read_table(path, filesystem=system)
+    table = read_table(uri)
     # Own memory: compiled code wants arrays that may be written and are aligned.
     return {name: np.array(table[name].to_numpy()) for name in table.column_names}

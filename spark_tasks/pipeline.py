@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from pyarrow import compute
 
-from spark_tasks.facts import FACTS, LEVELS, merged, observed, summed
+from spark_tasks.facts import FACTS, LEVELS, Facts, merged, observed, summed
 from spark_tasks.io import write_table
 from spark_tasks.records import RecordPiece, Records, check_same, read_piece, records_at
 from weir.errors import InvalidProblem
@@ -126,12 +126,22 @@ def compute_here(uri: str, out_uri: str, *, window_s: int, report: Report) -> by
     levels = sums.levels()
     sizes = {}
     for number, facts in enumerate(FACTS):
-        ordered = level_of(facts.level, levels).sort_by([(key, "ascending") for key in facts.order])
-        rows = facts.finish(ordered, window_s)
+        rows = finished(facts, levels, window_s)
         sizes[facts.name] = len(rows)
-        write_table(f"{out_uri}/{facts.name}/part-00000.parquet", rows, compression="zstd")
+        write_facts(out_uri, facts, 0, rows)
         report("write", number + 1, len(FACTS))
     return summary(window_s, sums.counts, sizes)
+
+
+def finished(facts: Facts, levels: dict[str, Any], window_s: int) -> Any:
+    """Return the rows of a table of facts, in its order."""
+    rows = level_of(facts.level, levels).sort_by([(key, "ascending") for key in facts.order])
+    return facts.finish(rows, window_s)
+
+
+def write_facts(out_uri: str, facts: Facts, number: int, rows: Any) -> None:
+    """Write a file of a table of facts; files are read in the order of their numbers."""
+    write_table(f"{out_uri}/{facts.name}/part-{number:05}.parquet", rows, compression="zstd")
 
 
 def level_of(name: str, levels: dict[str, Any]) -> Any:

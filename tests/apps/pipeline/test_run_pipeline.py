@@ -23,8 +23,8 @@ FACTS = {
     "traffic": ("since_s", "origin", "broker"),
     "interests": ("subscriber", "topic", "consumer_class"),
     "requests": ("since_s", "topic", "consumer_class", "broker"),
-    "delay_histograms": ("since_s", "kind", "topic", "consumer_class", "bin"),
-    "delays": ("since_s", "kind", "topic", "consumer_class"),
+    "delay_histograms": ("since_s", "topic", "kind", "consumer_class", "bin"),
+    "delays": ("since_s", "topic", "kind", "consumer_class"),
     "brokers": ("since_s", "broker", "metric"),
     "quarantined": ("table", "file", "row", "problem"),
 }
@@ -200,7 +200,7 @@ def test_percentiles_are_those_of_all_delays_within_a_bin(tmp_path: Path) -> Non
         for row in given[table]:
             if row["delay_s"] is not None:
                 since_s = math.floor(row["at_s"]) // 600 * 600.0
-                key = (since_s, kind, row["topic"], row["consumer_class"])
+                key = (since_s, row["topic"], kind, row["consumer_class"])
                 delays[key] += [row["delay_s"]] * row["messages"]
     keyed = by_keys(tmp_path / "out", "delays")
     assert keyed.keys() == delays.keys()
