@@ -26,9 +26,11 @@ class RunRows(QuerySet[Run]):
     def _read_computed(self) -> None:
         by_kind: dict[str, list[Run]] = defaultdict(list)
         for run in self._result_cache or ():
-            for each in (run, run.starts_from):
-                if each is not None:
-                    by_kind[each.kind].append(each)
+            # Of rows that are read as values there is nothing to add to.
+            if isinstance(run, Run):
+                by_kind[run.kind].append(run)
+                if run.starts_from is not None:
+                    by_kind[run.starts_from.kind].append(run.starts_from)
         for one in computations().values():
             if one.kind in by_kind:
                 rows = one.model._default_manager.defer(*one.model.LARGE)

@@ -13,7 +13,7 @@ from apps.audit.models import AuditEntry
 from apps.common.errors import ApplicationError, Conflict
 from apps.recomputation.services import firings_settle, firings_start, schedule_create, schedule_run
 from apps.runs.models import Run
-from apps.runs.selectors import computation_of, computations
+from apps.runs.selectors import computation_of, computations, run_rows
 from apps.runs.services import CancelWasAsked, run_cancel, run_fail
 from apps.runs.services.computations import computation_start, run_again, run_store
 from apps.runs.services.execute import run_execute
@@ -178,3 +178,10 @@ def test_list_of_runs_is_read_in_statements_over_few_tables(
     make_allocation(world.system)
     with django_assert_num_queries(len(few)):
         assert api.get("/api/v1/runs").json()["count"] == 4
+
+
+@pytest.mark.django_db
+def test_runs_are_read_as_values_too(world: World) -> None:
+    run = make_allocation(world.system).run
+    assert list(run_rows().values_list("kind", flat=True)) == [run.kind]
+    assert run_rows().values("pk").get() == {"pk": run.pk}
