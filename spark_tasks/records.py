@@ -162,7 +162,7 @@ def records_at(uri: str) -> Records:
                 with parquet.ParquetFile(each.path, filesystem=system) as opened:
                     shape, schema = opened.metadata, opened.schema_arrow
                 rows = shape.num_rows
-                problem = _misfit(schema, TABLES[table])
+                problem = misfit(schema, table)
             except UNREADABLE as error:
                 problem = f"cannot be read as Parquet: {_first_line(error)}"
             if problem is not None:
@@ -197,9 +197,9 @@ def check_same(records: Records) -> None:
         raise InvalidProblem(name, "the records have changed since this was started; start again")
 
 
-def _misfit(schema: Any, columns: Sequence[Column]) -> str | None:
-    """Return why a file is none of this table, None where it is one."""
-    for column in columns:
+def misfit(schema: Any, table: str) -> str | None:
+    """Return why a file with these columns is none of this table, None where it is one."""
+    for column in TABLES[table]:
         count = schema.names.count(column.name)
         if count > 1:
             return f"{column.name}: there are several such columns"
@@ -252,22 +252,30 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _checked_rows(piece: RecordPiece, table: Any) -> Checked:
-    columns = TABLES[piece.table]
-    problem = np.zeros(piece.rows, dtype=np.int64)
+def check_rows(name: str, table: Any) -> tuple[Any, np.ndarray, list[str]]:
+    """Check rows of a table of records, with the columns that were given.
+
+    Returns all rows with all columns, defaults in place of what was left out; of each row the
+    number of its first problem, 0 where it fits; and the problems, of which the first has number 1.
+    """
+    problem = np.zeros(table.num_rows, dtype=np.int64)
     problems: list[str] = []
     arrays: dict[str, Any] = {}
-    for column in columns:
+    for column in TABLES[name]:
         if column.name not in table.column_names:
             kind = _TYPES[column.kind]
-            arrays[column.name] = pa.repeat(pa.scalar(column.default, kind), piece.rows)
+            arrays[column.name] = pa.repeat(pa.scalar(column.default, kind), table.num_rows)
             continue
         arrays[column.name], misfits = _checked(table[column.name], column)
         for words, wrong in misfits:
             if wrong.any():
                 problems.append(f"{column.name}: {words}")
                 problem[wrong & (problem == 0)] = len(problems)
-    whole = pa.table(arrays)
+    return pa.table(arrays), problem, problems
+
+
+def _checked_rows(piece: RecordPiece, table: Any) -> Checked:
+    whole, problem, problems = check_rows(piece.table, table)
     if not problems:
         return Checked(rows=whole, quarantined=QUARANTINED.empty_table())
     at = np.flatnonzero(problem)

@@ -41,6 +41,7 @@ INSTALLED_APPS = [
     "apps.telemetry",
     "apps.runs",
     "apps.calibration",
+    "apps.records",
     "apps.executions",
     "apps.policies",
     "apps.plans",

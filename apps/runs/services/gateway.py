@@ -34,6 +34,7 @@ __all__ = [
     "SparkAway",
     "client_load",
     "data_files",
+    "data_folder",
     "discard",
     "exchanged",
     "recordings",
@@ -78,11 +79,22 @@ def pipeline() -> ModuleType:
     return import_module("spark_tasks.pipeline")
 
 
-def _exchange() -> str:
-    """Return the address of the folder below which each attempt has one of its own."""
+def landing() -> ModuleType:
+    """Return the module that checks batches of records and keeps them. It imports pyarrow, so only
+    who takes or removes some does that."""
+    return import_module("spark_tasks.landing")
+
+
+def data_folder(name: str) -> str:
+    """Return the address of a folder of the installation's data, which Spark reaches, too."""
     root = str(settings.WEIR_DATA_DIR)
     base = root if "://" in root else Path(root).absolute().as_uri()
-    return f"{base.rstrip('/')}/runs"
+    return f"{base.rstrip('/')}/{name}"
+
+
+def _exchange() -> str:
+    """Return the address of the folder below which each attempt has one of its own."""
+    return data_folder("runs")
 
 
 def _addresses(key: str) -> tuple[str, str, str]:
