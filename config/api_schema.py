@@ -1,6 +1,7 @@
 """Put the examples into the published schema; drf-spectacular calls this module."""
 
 import copy
+import json
 import re
 from typing import Any
 
@@ -107,7 +108,12 @@ def _without_reason(body: Example) -> Example:
 
 def _put(place: dict[str, Any], example: Any, table: str | None = None) -> None:
     for kind, media in place.get("content", {}).items():
-        media["example"] = table if kind == "text/csv" else example
+        if kind == "text/csv":
+            media["example"] = table
+        elif kind == "application/x-ndjson":
+            media["example"] = f"{json.dumps(example)}\n"
+        elif media["schema"].get("format") != "binary":
+            media["example"] = example
 
 
 def object_example(path: str) -> Example:

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
 from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -33,15 +32,12 @@ from apps.calibration.services import (
     fit_undo,
     settings_update,
 )
-from apps.common.api.filters import Ordering, UpdatedSince
-from apps.common.api.forms import parameter, refuse_unknown
-from apps.common.api.pagination import list_parameters
+from apps.common.api.filters import Ordering
 from apps.common.api.preconditions import etag, expected_version, repeatable
 from apps.runs.api.computed import ComputedFilter
 from apps.runs.api.views import RunSerializer, accepted
 from apps.systems.api.entities import IF_MATCH, SystemReference
-from apps.systems.api.settings import SettingsViewSet
-from apps.systems.models import System
+from apps.systems.api.settings import SystemSettingsViewSet
 
 SYSTEM = OpenApiParameter("system", OpenApiTypes.UUID, required=True)
 
@@ -132,7 +128,7 @@ class FitViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Fit]):
         )
 
 
-class CalibrationSettingsViewSet(SettingsViewSet[CalibrationSettings]):
+class CalibrationSettingsViewSet(SystemSettingsViewSet[CalibrationSettings]):
     """Manage one row of settings per system: the defaults until somebody changes them."""
 
     queryset = CalibrationSettings.objects.select_related("system")
@@ -140,41 +136,6 @@ class CalibrationSettingsViewSet(SettingsViewSet[CalibrationSettings]):
     document_member = "calibration"
     settings_of = staticmethod(settings_of)
     settings_update = staticmethod(settings_update)
-    needs = {"partial_update": Permission.EDIT_MODEL}
-
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("system", OpenApiTypes.UUID, description="Of this system alone.")
-        ]
-    )
-    def list(self, request: Request) -> Response:
-        """List settings that were changed; with `system` exactly that system's, the defaults,
-        too."""
-        refuse_unknown(request.query_params, list_parameters(self), "query parameter")
-        system_id = parameter(request, "system", serializers.UUIDField())
-        if system_id:
-            row = settings_of(get_object_or_404(System, public_id=system_id))
-            since = UpdatedSince().moment(request)
-            rows = [row] if since is None or row.updated_at >= since else []
-            one = {"count": len(rows), "next": None, "previous": None}
-            return Response({**one, "results": self.get_serializer(rows, many=True).data})
-        page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
-
-    def get_object(self) -> CalibrationSettings:
-        """Return a row, or the defaults of the system whose id stands in for one that nobody
-        made."""
-        row = self.get_queryset().filter(public_id=self.kwargs["id"]).first()
-        return row or settings_of(get_object_or_404(System, public_id=self.kwargs["id"]))
-
-    def retrieve(self, request: Request, id: str) -> Response:
-        """Return one row with its ETag."""
-        return self.answer(self.get_object())
-
-    @extend_schema(parameters=[IF_MATCH])
-    def partial_update(self, request: Request, id: str) -> Response:
-        """Change the given members of the settings."""
-        return self.edit(request, lambda row, **change: settings_update(settings=row, **change))
 
 
 class _OfSystem(serializers.Serializer[dict[str, Any]]):

@@ -58,6 +58,20 @@ class JsonBody(KeptBody):
             raise ParseError(error.message) from error
 
 
+class RawBody(KeptBody):
+    """Hand a body on as it is; its view reads it."""
+
+    def parse(  # type: ignore[override]
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Return the bytes. Raises RequestDataTooBig."""
+        _refuse_charset(media_type)
+        return self.raw(stream)
+
+
 class CsvBody(KeptBody):
     """Read a table as text; which columns there are, its view knows."""
 

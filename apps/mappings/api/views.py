@@ -15,9 +15,9 @@ from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.common.api.filters import NameSearch, Ordering, UpdatedSince
+from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.forms import parameter, refuse_unknown
-from apps.common.api.pagination import PlacePages, list_parameters
+from apps.common.api.pagination import PlacePages
 from apps.common.api.preconditions import repeatable
 from apps.mappings.api.reported import FilteringSerializer, HandOversSerializer
 from apps.mappings.api.serializers import (
@@ -47,8 +47,8 @@ from apps.plans.api.serializers import PlanDetailSerializer
 from apps.plans.api.views import plan_made
 from apps.runs.api.computed import ComputedFilter
 from apps.runs.api.views import RunSerializer, accepted
-from apps.systems.api.entities import IF_MATCH, SystemReference
-from apps.systems.api.settings import SettingsViewSet
+from apps.systems.api.entities import SystemReference
+from apps.systems.api.settings import SystemSettingsViewSet
 from apps.systems.models import System
 from weir.clustering import DEFAULT as DEFAULT_METHOD
 from weir.clustering import clusterers
@@ -337,7 +337,7 @@ def _system_of(request: Request) -> System:
     return system
 
 
-class MappingSettingsViewSet(SettingsViewSet[MappingSettings]):
+class MappingSettingsViewSet(SystemSettingsViewSet[MappingSettings]):
     """Manage one row of settings per system: the defaults until somebody changes them."""
 
     queryset = MappingSettings.objects.select_related("system")
@@ -345,38 +345,3 @@ class MappingSettingsViewSet(SettingsViewSet[MappingSettings]):
     document_member = "mapping"
     settings_of = staticmethod(settings_of)
     settings_update = staticmethod(settings_update)
-    needs = {"partial_update": Permission.EDIT_MODEL}
-
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("system", OpenApiTypes.UUID, description="Of this system alone.")
-        ]
-    )
-    def list(self, request: Request) -> Response:
-        """List settings that were changed; with `system` exactly that system's, the defaults,
-        too."""
-        refuse_unknown(request.query_params, list_parameters(self), "query parameter")
-        system_id = parameter(request, "system", serializers.UUIDField())
-        if system_id:
-            row = settings_of(get_object_or_404(System, public_id=system_id))
-            since = UpdatedSince().moment(request)
-            rows = [row] if since is None or row.updated_at >= since else []
-            one = {"count": len(rows), "next": None, "previous": None}
-            return Response({**one, "results": self.get_serializer(rows, many=True).data})
-        page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
-
-    def get_object(self) -> MappingSettings:
-        """Return a row, or the defaults of the system whose id stands in for one that nobody
-        made."""
-        row = self.get_queryset().filter(public_id=self.kwargs["id"]).first()
-        return row or settings_of(get_object_or_404(System, public_id=self.kwargs["id"]))
-
-    def retrieve(self, request: Request, id: str) -> Response:
-        """Return one row with its ETag."""
-        return self.answer(self.get_object())
-
-    @extend_schema(parameters=[IF_MATCH])
-    def partial_update(self, request: Request, id: str) -> Response:
-        """Change the given members of the settings."""
-        return self.edit(request, lambda row, **change: settings_update(settings=row, **change))

@@ -1,9 +1,15 @@
 """Take batches of records, decide on what was set aside, and keep no more than is wanted."""
 
-from apps.records.services.batches import batch_receive, set_aside_discard, set_aside_replay
+from apps.records.services.batches import (
+    Choice,
+    batch_receive,
+    set_aside_discard,
+    set_aside_replay,
+)
 from apps.records.services.keeping import records_tidy, settings_update
 
 __all__ = [
+    "Choice",
     "batch_receive",
     "records_tidy",
     "set_aside_discard",

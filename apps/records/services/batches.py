@@ -1,13 +1,14 @@
 """Take batches of records, each once: rows that fit are kept as files, the others set aside."""
 
 import hashlib
-import logging
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -21,7 +22,6 @@ from apps.runs.services.gateway import landing
 from apps.systems.models import System
 from weir.errors import InvalidProblem
 
-logger = logging.getLogger(__name__)
 KIND = "record_batch"
 NEWS_EVERY_S = 2.0
 MOST_AT_ONCE = 100_000
@@ -127,114 +127,136 @@ def _publish(system: System) -> None:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Some of the rows of a system that were set aside and wait."""
+
+    system: System
+    table: str = ""
+    """Empty: of all tables, as for the other texts."""
+    problem: str = ""
+    batch: RecordBatch | None = None
+    rows: Sequence[int] | None = None
+    """Of the batch; None: all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What became of the rows that were checked again."""
+
+    taken: int
+    set_aside: int
+    """Rows that do not fit now either."""
+    left: int
+    """Rows of the choice that were more than one call takes."""
+
+
 @transaction.atomic
 def set_aside_replay(
-    *,
-    batch: RecordBatch,
-    actor: User | None,
-    rows: Sequence[int] | None = None,
-    problem: str = "",
-    amended: Iterable[tuple[int, str]] = (),
-    late_too: bool = True,
-    reason: str = "",
-) -> RecordBatch | None:
-    """Check rows that were set aside again, and take those that fit now as a batch of their own.
+    *, choice: Choice, actor: User | None, amended: Mapping[int, str], reason: str = ""
+) -> Replayed:
+    """Check rows that were set aside again, however old they are, and take those that fit now: each
+    batch gets a batch with these of its rows.
 
-    `rows` (None: all that wait) or `problem` choose; `amended` has rows in other words, as JSON.
-    Returns the new batch, None where nothing fits: what is wrong with each is stored anew. Raises
-    Conflict `nothing_waits`.
+    `amended` has rows of the batch of the choice as JSON that stands for what was sent. What is
+    wrong with the others is stored anew. Raises Conflict `nothing_waits`, ApplicationError.
     """
-    engine = landing()
-    waiting = _waiting(batch, rows, problem)
-    words = dict(amended)
-    sent = [
-        engine.json_row(each.row, words.get(each.row, "").encode() or bytes(each.content))
-        for each in waiting
-    ]
-    late_after_s = None if late_too else settings_of(batch.system).late_after_s
-    now = timezone.now()
-    checked = engine.check_batch(
-        sent, batch.table, now_s=now.timestamp(), late_after_s=late_after_s
-    )
-    aside = {each.row: each.problem for each in checked.set_aside}
+    waiting, left = _waiting(choice)
+    taken = 0
+    for _, rows in groupby(waiting, key=lambda row: row.batch_id):
+        taken += _replay(list(rows), actor, amended)
+    counts = {"taken": taken, "set_aside": len(waiting) - taken}
+    _audit(choice, "replay", actor, reason, counts)
+    _publish(choice.system)
+    return Replayed(left=left, **counts)
+
+
+def _replay(waiting: list[SetAsideRow], actor: User | None, amended: Mapping[int, str]) -> int:
+    """Check rows of one batch again; return how many were taken."""
+    engine, batch, now = landing(), waiting[0].batch, timezone.now()
+    sent = []
     for each in waiting:
-        each.problem = aside.get(each.row, each.problem)
-    SetAsideRow.objects.bulk_update(
-        [each for each in waiting if each.row in aside], ["problem"], batch_size=5000
+        content = amended.get(each.row, "").encode() or bytes(each.content)
+        sent.append(engine.json_row(each.row, content))
+    checked = engine.check_batch(sent, batch.table, now_s=now.timestamp(), late_after_s=None)
+    aside = {each.row: each for each in checked.set_aside}
+    refused = [each for each in waiting if each.row in aside]
+    for each in refused:
+        each.problem, each.content = aside[each.row].problem, aside[each.row].content
+    SetAsideRow.objects.bulk_update(refused, ["problem", "content"], batch_size=5000)
+    fitting = [each for each in waiting if each.row not in aside]
+    if not fitting:
+        return 0
+    number = batch.replays.count() + 1
+    content = b"\n".join(each.content for each in sent if each.row not in aside)
+    replay = RecordBatch(
+        public_id=uuid.uuid5(batch.public_id, f"replay {number}"),
+        system=batch.system,
+        table=batch.table,
+        name=f"{batch.public_id} replay {number}",
+        sha256=hashlib.sha256(content).hexdigest(),
+        media_type=engine.JSON_LINES,
+        size_bytes=len(content),
+        rows=len(fitting),
+        sent_by=actor,
+        replay_of=batch,
     )
-    replay = None
-    if len(checked.rows):
-        content = b"\n".join(each.content for each in sent)
-        number = batch.replays.count() + 1
-        replay = RecordBatch(
-            public_id=uuid.uuid5(batch.public_id, f"replay {number}"),
-            system=batch.system,
-            table=batch.table,
-            name=f"{batch.public_id} replay {number}",
-            sha256=hashlib.sha256(content).hexdigest(),
-            media_type=engine.JSON_LINES,
-            size_bytes=len(content),
-            rows=len(checked.rows),
-            sent_by=actor,
-            replay_of=batch,
-        )
-        try:
-            _land(replay, engine.CheckedBatch(rows=checked.rows, set_aside=[]))
-        except InvalidProblem as error:
-            raise ApplicationError.of_field(error.path, error.message) from error
-        taken = [each.pk for each in waiting if each.row not in aside]
-        SetAsideRow.objects.filter(pk__in=taken).update(
-            ended_at=now, ended_by=actor, taken_in=replay
-        )
-    _audit(batch, "replay", actor, reason, taken=len(checked.rows), set_aside=len(aside))
-    _publish(batch.system)
-    return replay
+    try:
+        _land(replay, engine.CheckedBatch(rows=checked.rows, set_aside=[]))
+    except InvalidProblem as error:
+        raise ApplicationError.of_field(error.path, error.message) from error
+    SetAsideRow.objects.filter(pk__in=[each.pk for each in fitting]).update(
+        ended_at=now, ended_by=actor, taken_in=replay
+    )
+    return len(fitting)
 
 
 @transaction.atomic
-def set_aside_discard(
-    *,
-    batch: RecordBatch,
-    actor: User | None,
-    rows: Sequence[int] | None = None,
-    problem: str = "",
-    reason: str = "",
-) -> int:
-    """Give up rows that were set aside; they stay to be seen for as long as the batch. Returns how
-    many. Raises Conflict `nothing_waits`."""
-    waiting = _waiting(batch, rows, problem)
+def set_aside_discard(*, choice: Choice, actor: User | None, reason: str = "") -> tuple[int, int]:
+    """Give up rows that were set aside; they are shown for as long as their batch is kept. Returns
+    how many, and how many were more than one call takes. Raises Conflict `nothing_waits`."""
+    waiting, left = _waiting(choice)
     SetAsideRow.objects.filter(pk__in=[each.pk for each in waiting]).update(
         ended_at=timezone.now(), ended_by=actor
     )
-    _audit(batch, "discard", actor, reason, discarded=len(waiting))
-    _publish(batch.system)
-    return len(waiting)
+    _audit(choice, "discard", actor, reason, {"discarded": len(waiting)})
+    _publish(choice.system)
+    return len(waiting), left
 
 
-def _waiting(batch: RecordBatch, rows: Sequence[int] | None, problem: str) -> list[SetAsideRow]:
-    """Return the rows of a batch that wait, locked with their batch. Raises Conflict."""
-    RecordBatch.objects.select_for_update().get(pk=batch.pk)
-    waiting: QuerySet[SetAsideRow] = batch.set_aside.filter(WAITS).order_by("row")
-    if rows is not None:
-        waiting = waiting.filter(row__in=rows)
-    if problem:
-        waiting = waiting.filter(problem=problem)
-    chosen = list(waiting[:MOST_AT_ONCE])
+def _waiting(choice: Choice) -> tuple[list[SetAsideRow], int]:
+    """Return rows that wait, locked, by batch, and how many more there are. Raises Conflict."""
+    rows = SetAsideRow.objects.filter(WAITS, batch__system=choice.system)
+    if choice.batch is not None:
+        rows = rows.filter(batch=choice.batch)
+    if choice.rows is not None:
+        rows = rows.filter(row__in=choice.rows)
+    if choice.table:
+        rows = rows.filter(batch__table=choice.table)
+    if choice.problem:
+        rows = rows.filter(problem=choice.problem)
+    whole = rows.count()
+    locked = rows.select_related("batch__system").select_for_update(of=("self",))
+    chosen = list(locked.order_by("batch_id", "row")[:MOST_AT_ONCE])
     if not chosen:
-        message = "No such row of this batch waits any more; look at the batch again."
+        message = "None of these rows waits any more; look at them again."
         raise Conflict("nothing_waits", message)
-    return chosen
+    return chosen, max(0, whole - len(chosen))
 
 
-def _audit(batch: RecordBatch, action: str, actor: User | None, reason: str, **after: int) -> None:
+def _audit(
+    choice: Choice, action: str, actor: User | None, reason: str, counts: Mapping[str, int]
+) -> None:
+    subject = choice.batch or choice.system
+    chosen = {"table": choice.table, "problem": choice.problem}
     record(
         actor=actor,
         action=action,
         object_kind=KIND,
-        object_id=batch.public_id,
-        object_name=str(batch),
-        system_id=batch.system.public_id,
-        model_version=batch.system.model_version,
-        after=after,
+        object_id=subject.public_id,
+        object_name=str(choice.batch) if choice.batch else f"records of {choice.system.name}",
+        system_id=choice.system.public_id,
+        model_version=choice.system.model_version,
+        after={**{name: value for name, value in chosen.items() if value}, **counts},
         reason=reason,
     )

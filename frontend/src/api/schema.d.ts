@@ -3625,6 +3625,134 @@ export interface paths {
         patch: operations["recomputation_triggers_partial_update"];
         trace?: never;
     };
+    "/api/v1/record-batches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List batches of records
+         * @description List batches of records.
+         *
+         *     Role: any.
+         */
+        get: operations["record_batches_list"];
+        put?: never;
+        /**
+         * Take a batch of records: JSON lines, CSV (UTF-8, with a header) or a Parquet file
+         * @description Take a batch of records: JSON lines, CSV (UTF-8, with a header) or a Parquet file.
+         *
+         *     Its columns are those of `docs/formats.md`, *Records and facts*. Rows that fit are kept; the
+         *     others are set aside with their problem, and the batch is taken all the same. A sender that
+         *     got no answer sends the batch again: it counts once, and the answer is 200 and not 201. At
+         *     most 32 MiB and 200,000 rows.
+         *
+         *     Role: editor.
+         */
+        post: operations["record_batches_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/record-batches/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return one batch: what became of its rows
+         * @description Return one batch: what became of its rows.
+         *
+         *     Role: any.
+         */
+        get: operations["record_batches_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/record-counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count batches and rows of a system by table, and the rows that wait by problem
+         * @description Count batches and rows of a system by table, and the rows that wait by problem.
+         *
+         *     Role: any.
+         */
+        get: operations["record_counts_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/record-settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List settings that were changed
+         * @description List settings that were changed; with `system` exactly that system's, the defaults,
+         *     too.
+         *
+         *     Role: any.
+         */
+        get: operations["record_settings_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/record-settings/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return one row with its ETag
+         * @description Return one row with its ETag.
+         *
+         *     Role: any.
+         */
+        get: operations["record_settings_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the given members of the settings
+         * @description Change the given members of the settings.
+         *
+         *     Role: editor.
+         */
+        patch: operations["record_settings_partial_update"];
+        trace?: never;
+    };
     "/api/v1/recordings": {
         parameters: {
             query?: never;
@@ -3888,6 +4016,75 @@ export interface paths {
          *     Role: any.
          */
         post: operations["session_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/set-aside-records": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List rows of records that did not fit, the latest batch first
+         * @description List rows of records that did not fit, the latest batch first.
+         *
+         *     Role: any.
+         */
+        get: operations["set_aside_records_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/set-aside-records/discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give up rows that wait
+         * @description Give up rows that wait; they are shown for as long as their batch is kept.
+         *
+         *     Role: editor.
+         */
+        post: operations["set_aside_records_discard_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/set-aside-records/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check rows again that wait, and take those that fit now, however old they are
+         * @description Check rows again that wait, and take those that fit now, however old they are.
+         *
+         *     What is taken is a batch of its own, of the table and the name of the first. One request
+         *     takes 100,000 rows; `left` says how many match beyond that.
+         *
+         *     Role: editor.
+         */
+        post: operations["set_aside_records_replay_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5917,6 +6114,13 @@ export interface components {
             kind: string;
             name: string;
         };
+        /** @description What stands for a row that was set aside. */
+        AmendedRowRequest: {
+            /** @description Its place in the batch, from 0. */
+            row: number;
+            /** @description The whole row as a JSON object, as in JSON lines. */
+            content: string;
+        };
         /** @description What a run is computing or has computed, of whatever kind. */
         Answer: {
             readonly kind: components["schemas"]["RunKindEnum"];
@@ -6824,6 +7028,30 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** @description Which rows are meant: of those that wait, all that match what is given. */
+        ChoiceRequest: {
+            /**
+             * Format: uuid
+             * @description Whose rows.
+             */
+            system: string;
+            /** @description Rows of this table alone. */
+            table?: components["schemas"]["RecordTableEnum"];
+            /** @description Rows with this problem alone. */
+            problem?: string;
+            /**
+             * Format: uuid
+             * @description Rows of this batch alone.
+             */
+            batch?: string;
+            /** @description These rows of the batch alone, by their places. */
+            rows?: number[];
+            /**
+             * @description For the audit.
+             * @default
+             */
+            reason: string;
+        };
         /**
          * @description - `low`: Cut at the lower bound.
          *     - `high`: Cut at the upper bound.
@@ -7661,6 +7889,13 @@ export interface components {
         DiscardRequest: {
             /** @default  */
             reason: string;
+        };
+        /** @description How many rows were given up. */
+        Discarded: {
+            /** @description Rows that were given up. */
+            discarded: number;
+            /** @description Rows that match and still wait: one request takes 100,000. */
+            left: number;
         };
         /** @description The drawing; it has no points where the parameters allow none. */
         DrawnCurve: {
@@ -11067,6 +11302,36 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["Receiver"][];
         };
+        PaginatedRecordBatchList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["RecordBatch"][];
+        };
+        PaginatedRecordSettingsList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["RecordSettings"][];
+        };
         PaginatedResourceLoadList: {
             /** @description Rows on all pages together. */
             count: number;
@@ -11111,6 +11376,21 @@ export interface components {
              */
             previous: string | null;
             results: components["schemas"]["Schedule"][];
+        };
+        PaginatedSetAsideList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["SetAside"][];
         };
         PaginatedSloList: {
             /** @description Rows on all pages together. */
@@ -11838,6 +12118,16 @@ export interface components {
             rate_per_s?: number;
             /** @description Whether it stays at its broker, whatever a placement finds. */
             pinned?: boolean;
+        };
+        /** @description Until when records are taken, and for how long they are kept. */
+        PatchedRecordSettingsRequest: {
+            /** @description Older records are set aside when they arrive, s. */
+            late_after_s?: number;
+            /** @description How long batches, their rows and what was set aside are kept, days. */
+            keep_records_days?: number;
+            /** @description How long sums by minute are kept, days. */
+            keep_sums_days?: number;
+            reason?: string;
         };
         /**
          * @description A schedule, which computes again at an interval, or at the times of a cron
@@ -13337,6 +13627,19 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** @description How many rows wait with one problem. */
+        ProblemCounts: {
+            table: components["schemas"]["RecordTableEnum"];
+            /** @description The column and what is wrong. */
+            problem: string;
+            /** @description Rows that wait. */
+            rows: number;
+            /**
+             * Format: date-time
+             * @description When the latest of them arrived.
+             */
+            latest: string;
+        };
         /** @description Something that runs wait for. */
         Process: {
             name: string;
@@ -13592,6 +13895,92 @@ export interface components {
             /** @description The dearest of them, at most 50. */
             dearest: components["schemas"]["UnwantedFlow"][];
         };
+        /** @description A batch of records: what became of its rows. */
+        RecordBatch: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            readonly table: components["schemas"]["RecordTableEnum"];
+            /** @description The sender's, or the SHA-256 of what was sent. */
+            readonly name: string;
+            /** @description Of what was sent. */
+            readonly sha256: string;
+            readonly media_type: string;
+            /** @description Of what was sent, bytes. */
+            readonly size_bytes: number;
+            /** @description How many there were. */
+            readonly rows: number;
+            /** @description Rows that fit when the batch arrived. */
+            readonly accepted: number;
+            /** @description Rows that were set aside and wait for a decision. */
+            readonly waiting: number;
+            /** @description Rows that were set aside and are in a later batch now. */
+            readonly taken_later: number;
+            /** @description Rows that were set aside and given up. */
+            readonly discarded: number;
+            /**
+             * Format: double
+             * @description First moment of the accepted rows, Unix seconds.
+             */
+            readonly since_s: number | null;
+            /**
+             * Format: double
+             * @description Last moment of the accepted rows, Unix seconds.
+             */
+            readonly until_s: number | null;
+            /** @description How often the same batch was sent again; it counts once. */
+            readonly repeats: number;
+            /** Format: date-time */
+            readonly repeated_at: string | null;
+            readonly sent_by: string | null;
+            /**
+             * Format: uuid
+             * @description The batch whose rows were set aside and taken later in this one.
+             */
+            readonly replay_of: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description When its rows were added to the sums; null: they wait for it.
+             */
+            readonly rolled_up_at: string | null;
+        };
+        /** @description What arrived of a system, and what waits for a decision. */
+        RecordCounts: {
+            tables: components["schemas"]["TableCounts"][];
+            waiting: components["schemas"]["ProblemCounts"][];
+            /** @description What the caller may do with rows that wait. */
+            allowed_commands: components["schemas"]["SetAsideCommandEnum"][];
+        };
+        /** @description Until when records are taken, and for how long they are kept. */
+        RecordSettings: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            /** @description Older records are set aside when they arrive, s. */
+            late_after_s?: number;
+            /** @description How long batches, their rows and what was set aside are kept, days. */
+            keep_records_days?: number;
+            /** @description How long sums by minute are kept, days. */
+            keep_sums_days?: number;
+            readonly version: number;
+            /** Format: date-time */
+            readonly updated_at: string;
+            readonly allowed_commands: components["schemas"]["EditCommandEnum"][];
+        };
+        /**
+         * @description - `messages`: What was published.
+         *     - `deliveries`: What was received.
+         *     - `requests`: What was asked and answered.
+         *     - `samples`: What was measured at a moment.
+         * @enum {string}
+         */
+        RecordTableEnum: "messages" | "deliveries" | "requests" | "samples";
         /** @description A recording of messages. */
         Recording: {
             name: string;
@@ -13704,6 +14093,41 @@ export interface components {
             broker: string;
             /** @default  */
             title: string;
+        };
+        /** @description Which rows are checked again, and what stands for some of them. */
+        ReplayRequest: {
+            /**
+             * Format: uuid
+             * @description Whose rows.
+             */
+            system: string;
+            /** @description Rows of this table alone. */
+            table?: components["schemas"]["RecordTableEnum"];
+            /** @description Rows with this problem alone. */
+            problem?: string;
+            /**
+             * Format: uuid
+             * @description Rows of this batch alone.
+             */
+            batch?: string;
+            /** @description These rows of the batch alone, by their places. */
+            rows?: number[];
+            /**
+             * @description For the audit.
+             * @default
+             */
+            reason: string;
+            /** @description Rows of the batch, in other words than they were sent. */
+            amended?: components["schemas"]["AmendedRowRequest"][];
+        };
+        /** @description What became of rows that were checked again. */
+        Replayed: {
+            /** @description Rows that fit now, and count. */
+            taken: number;
+            /** @description Rows that do not fit now either. */
+            set_aside: number;
+            /** @description Rows that match and were not looked at: one request takes 100,000. */
+            left: number;
         };
         /** @description The load of a node's resource or of a link against its capacity, with its price. */
         ResourceLoad: {
@@ -14235,6 +14659,43 @@ export interface components {
          * @enum {string}
          */
         SessionCommandEnum: "create_system" | "start_run" | "manage_people" | "manage_agents" | "manage_tokens" | "manage_connections" | "manage_webhooks" | "manage_channels";
+        /** @description A row that did not fit. */
+        SetAside: {
+            /** Format: uuid */
+            readonly batch: string;
+            readonly table: components["schemas"]["RecordTableEnum"];
+            /** @description Its place in the batch, from 0. */
+            readonly row: number;
+            readonly problem: string;
+            /** @description As it was sent, 2,000 characters at most; a row of Parquet or CSV as JSON. */
+            readonly content: string;
+            /** @description `content` is longer than it is shown. */
+            readonly is_cut: boolean;
+            /** Format: date-time */
+            readonly arrived_at: string;
+            readonly state: components["schemas"]["SetAsideStateEnum"];
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            readonly ended_by: string | null;
+            /**
+             * Format: uuid
+             * @description The batch that has it now.
+             */
+            readonly taken_in: string | null;
+        };
+        /**
+         * @description - `replay`: Check rows again, and take those that fit now, however old they are.
+         *     - `discard`: Give rows up.
+         * @enum {string}
+         */
+        SetAsideCommandEnum: "replay" | "discard";
+        /**
+         * @description - `waiting`: Nobody has decided yet.
+         *     - `taken`: It counts: `taken_in` is the batch that has it.
+         *     - `discarded`: It was given up.
+         * @enum {string}
+         */
+        SetAsideStateEnum: "waiting" | "taken" | "discarded";
         /** @description A node's resource or a link that cannot carry the minimum rates. */
         Shortage: {
             kind: components["schemas"]["ShortageKindEnum"];
@@ -14990,6 +15451,25 @@ export interface components {
         };
         SystemsOverview: {
             results: components["schemas"]["Overview"][];
+        };
+        /** @description What arrived of one table of records. */
+        TableCounts: {
+            table: components["schemas"]["RecordTableEnum"];
+            /** @description Batches, those of rows taken later included. */
+            batches: number;
+            /** @description Rows that were sent, each once. */
+            rows: number;
+            /** @description Rows that count, those taken later included. */
+            accepted: number;
+            /** @description Batches that were sent again. */
+            repeats: number;
+            /**
+             * Format: date-time
+             * @description When the latest batch arrived.
+             */
+            latest: string;
+            /** @description Batches that are not in the sums yet. */
+            to_roll_up: number;
         };
         /** @description The newest measurements of one broker. */
         Telemetry: {
@@ -28273,6 +28753,387 @@ export interface operations {
             };
         };
     };
+    record_batches_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                name?: string;
+                /** @description `created_at`, `rows`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description At this time or later. */
+                since?: string;
+                system?: string;
+                table?: components["schemas"]["RecordTableEnum"];
+                /** @description Before this time. */
+                until?: string;
+                /** @description `true`: those alone of which rows wait. */
+                waiting?: boolean;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedRecordBatchList"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    record_batches_create: {
+        parameters: {
+            query: {
+                /** @description A name that no other batch of this table has; left out: the SHA-256 of the body, so that the same bytes are taken once. */
+                batch?: string;
+                /** @description The system that they are about. */
+                system: string;
+                table: components["schemas"]["RecordTableEnum"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {"at_s": 1795953600.25, "topic": "quotes.eurusd", "publisher": "feed-1", "broker": "ny-1", "bytes": 220} */
+                "application/x-ndjson": string;
+                /**
+                 * @example at_s,topic,publisher,broker,messages,bytes
+                 *     1795953600.25,quotes.eurusd,feed-1,ny-1,1,220
+                 */
+                "text/csv": string;
+                "application/vnd.apache.parquet": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordBatch"];
+                };
+            };
+            201: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordBatch"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    record_batches_retrieve: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordBatch"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    record_counts_retrieve: {
+        parameters: {
+            query: {
+                system: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordCounts"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    record_settings_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description `updated_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description Of this system alone. */
+                system?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedRecordSettingsList"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    record_settings_retrieve: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordSettings"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    record_settings_partial_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "keep_records_days": 90,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["PatchedRecordSettingsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordSettings"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     recordings_list: {
         parameters: {
             query?: never;
@@ -29088,6 +29949,179 @@ export interface operations {
             406: components["responses"]["Problem406"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_aside_records_list: {
+        parameters: {
+            query?: {
+                batch?: string;
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description `row`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                problem?: string;
+                state?: components["schemas"]["SetAsideStateEnum"];
+                system?: string;
+                table?: components["schemas"]["RecordTableEnum"];
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedSetAsideList"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_aside_records_discard_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "table": "samples",
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChoiceRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Discarded"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_aside_records_replay_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "table": "messages",
+                 *       "problem": "at_s: late, more than 86,400 s before it arrived",
+                 *       "reason": "The collector was away over the weekend."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReplayRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Replayed"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
