@@ -12,6 +12,8 @@ PREFIX = "/api/v1"
 RUN = "#/components/schemas/Run"
 RUN_ID = "7a1e0000-0000-4000-8000-000000000020"
 AT = "2026-03-02T08:00:00Z"
+BINARY = {"application/vnd.apache.parquet": "PAR1 (the bytes of the file) PAR1"}
+"""What stands for a body that is no text."""
 
 RUN_ANSWER: Example = {
     "id": RUN_ID,
@@ -112,8 +114,8 @@ def _put(place: dict[str, Any], example: Any, table: str | None = None) -> None:
             media["example"] = table
         elif kind == "application/x-ndjson":
             media["example"] = f"{json.dumps(example)}\n"
-        elif media["schema"].get("format") != "binary":
-            media["example"] = example
+        else:
+            media["example"] = BINARY.get(kind, example)
 
 
 def object_example(path: str) -> Example:

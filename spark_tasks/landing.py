@@ -1,133 +1,30 @@
-"""Read batches of records as they are sent, check their rows, and keep those that fit.
+"""Keep records that arrived in batches as files that the pipeline reads (docs/formats.md).
 
-What is kept lies below a folder of the system as `TABLE/date=2026-11-29/batch-ID.parquet`, a file
-for each day (UTC) of the batch: a folder of records as the pipeline reads it (docs/formats.md). A
-file is named by its batch, so who lands a batch again writes the same files over.
+They lie below a folder of the system as `TABLE/date=2026-11-29/batch-ID.parquet`, a file for each
+day (UTC) of a batch. A file is named by its batch, so who lands a batch again writes the same files
+over.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import compute, parquet
+from pyarrow import parquet
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
-from spark_tasks.records import TABLES, UNREADABLE, Column, check_rows, misfit
 from weir.errors import InvalidProblem
 
-JSON_LINES, CSV, PARQUET = "application/x-ndjson", "text/csv", "application/vnd.apache.parquet"
-
-MOST_ROWS = 200_000
-"""Of one batch."""
-MOST_BYTES = 512 * 1024 * 1024
-"""Of the columns of a batch once they are unpacked, as its own file says."""
-MOST_CHARACTERS = 200
-"""Of a name, as in the catalogue."""
-LONGEST_LINE_BYTES = 64 * 1024
-EARLY_S = 300.0
-"""How far ahead of the clock here a record may be."""
 MOST_DAYS = 1000
 """Days over which the rows of a batch may spread: each has a file of its own."""
-
 DAY_S = 86_400
-WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
-NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 DATE = "date="
 FILE = re.compile(r"\.?batch-([0-9a-f-]{36})\.parquet")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentRow:
-    """A row as it was sent: its place, its text, and its members or why it has none."""
-
-    row: int
-    """From 0; lines without content have none."""
-    content: bytes
-    values: Mapping[str, Any] | None = None
-    problem: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetAside:
-    """A row that does not fit, and its first problem."""
-
-    row: int
-    problem: str
-    content: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedBatch:
-    """The rows of a batch that fit, and the others."""
-
-    rows: Any
-    """A table with all columns of its kind."""
-    set_aside: Sequence[SetAside]
-
-    @property
-    def since_s(self) -> float | None:
-        return compute.min(self.rows["at_s"]).as_py()  # type: ignore[no-any-return]
-
-    @property
-    def until_s(self) -> float | None:
-        return compute.max(self.rows["at_s"]).as_py()  # type: ignore[no-any-return]
-
-
-def sent_rows(body: bytes, media_type: str, table: str) -> list[SentRow]:
-    """Return the rows of a batch. Raises InvalidProblem where the whole of it cannot be read."""
-    rows: list[SentRow] = []
-    for row in _READERS[media_type](body, table):
-        if len(rows) == MOST_ROWS:
-            raise InvalidProblem("rows", f"a batch has at most {MOST_ROWS:,} rows; split it")
-        rows.append(row)
-    if not rows:
-        raise InvalidProblem("rows", "the batch holds no rows; send at least one")
-    return rows
-
-
-def check_batch(
-    rows: Iterable[SentRow], table: str, *, now_s: float, late_after_s: float | None
-) -> CheckedBatch:
-    """Check the rows of a batch that arrived at `now_s` (Unix seconds). `late_after_s`: how much
-    older than that a record may be; None: as old as it likes."""
-    aside: list[SetAside] = []
-    fitting: list[SentRow] = []
-    columns = TABLES[table]
-    values: dict[str, list[Any]] = {column.name: [] for column in columns}
-    for sent in rows:
-        cells: Any = None if sent.problem else _cells(sent.values or {}, columns)
-        if sent.problem or isinstance(cells, str):
-            problem = sent.problem or cells
-            aside.append(SetAside(row=sent.row, problem=problem, content=sent.content))
-            continue
-        fitting.append(sent)
-        for name, cell in zip(values, cells, strict=True):
-            values[name].append(cell)
-    kinds = [(column.name, _ARROW[column.kind]) for column in columns]
-    whole, problem, problems = check_rows(table, pa.table(values, schema=pa.schema(kinds)))
-    at_s = whole["at_s"].to_numpy()
-    early = at_s > now_s + EARLY_S
-    problems.append(f"at_s: more than {EARLY_S:,.0f} s ahead of the clock of Weir")
-    problem[early & (problem == 0)] = len(problems)
-    if late_after_s is not None:
-        problems.append(f"at_s: late, more than {late_after_s:,.0f} s before it arrived")
-        problem[(at_s < now_s - late_after_s) & (problem == 0)] = len(problems)
-    for place in np.flatnonzero(problem).tolist():
-        sent, words = fitting[place], problems[problem[place] - 1]
-        aside.append(SetAside(row=sent.row, problem=words, content=sent.content))
-    aside.sort(key=lambda each: each.row)
-    return CheckedBatch(rows=whole.filter(pa.array(problem == 0)), set_aside=aside)
 
 
 def land(uri: str, table: str, batch: uuid.UUID, rows: Any) -> None:
@@ -219,173 +116,3 @@ def _sync(path: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _json_lines(body: bytes, table: str) -> Iterator[SentRow]:
-    row = 0
-    for line in body.split(b"\n"):
-        line = line.strip()
-        if not line:
-            continue
-        yield json_row(row, line)
-        row += 1
-
-
-def json_row(row: int, line: bytes) -> SentRow:
-    """Return a row of JSON lines."""
-    if len(line) > LONGEST_LINE_BYTES:
-        problem = f"longer than {LONGEST_LINE_BYTES // 1024} KiB"
-        return SentRow(row=row, content=line[:LONGEST_LINE_BYTES], problem=problem)
-    try:
-        values = json.loads(line)
-    except (ValueError, RecursionError):
-        return SentRow(row=row, content=line, problem="is not JSON")
-    if not isinstance(values, dict):
-        return SentRow(row=row, content=line, problem="is no JSON object")
-    return SentRow(row=row, content=line, values=values)
-
-
-def _csv(body: bytes, table: str) -> Iterator[SentRow]:
-    try:
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidProblem("rows", "is not UTF-8; save it as UTF-8 (CSV UTF-8)") from None
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    header: list[str] | None = None
-    kinds = {column.name: column.kind for column in TABLES[table]}
-    row = 0
-    try:
-        for cells in reader:
-            if not any(cells):
-                continue
-            if header is None:
-                header = [name.strip() for name in cells]
-                _check_header(header, table)
-                continue
-            content = json.dumps(dict(zip(header, cells, strict=False))).encode()
-            if len(cells) != len(header):
-                problem = f"has {len(cells)} cells, the header {len(header)}"
-                yield SentRow(row=row, content=content, problem=problem)
-            else:
-                yield _csv_row(row, dict(zip(header, cells, strict=True)), kinds)
-            row += 1
-    except csv.Error as error:
-        raise InvalidProblem("rows", f"line {reader.line_num} is no CSV: {error}") from None
-
-
-def _check_header(header: Sequence[str], table: str) -> None:
-    for column in TABLES[table]:
-        if header.count(column.name) > 1:
-            raise InvalidProblem(column.name, "the header names it twice; name each column once")
-        if column.required and column.name not in header:
-            raise InvalidProblem(column.name, "the header has no such column; add it")
-
-
-def _csv_row(row: int, cells: Mapping[str, str], kinds: Mapping[str, str]) -> SentRow:
-    """Return a row of texts with its numbers read; an empty cell is a null."""
-    values: dict[str, Any] = {}
-    for name, kind in kinds.items():
-        text: Any = cells.get(name) or None
-        if kind != "text" and text is not None:
-            if WHOLE.fullmatch(text):
-                text = int(text)
-            elif NUMBER.fullmatch(text):
-                text = float(text)
-        values[name] = text
-    return SentRow(row=row, content=json.dumps(values).encode(), values=values)
-
-
-def _parquet(body: bytes, table: str) -> Iterator[SentRow]:
-    try:
-        with parquet.ParquetFile(pa.BufferReader(body)) as file:
-            shape = file.metadata
-            groups = [shape.row_group(at) for at in range(shape.num_row_groups)]
-            problem = misfit(file.schema_arrow, table)
-            if problem is not None:
-                name, _, words = problem.partition(": ")
-                raise InvalidProblem(name, f"{words}; give the columns of {table}")
-            if shape.num_rows > MOST_ROWS:
-                message = (
-                    f"a batch has at most {MOST_ROWS:,} rows, not {shape.num_rows:,}; split it"
-                )
-                raise InvalidProblem("rows", message)
-            if sum(group.total_byte_size for group in groups) > MOST_BYTES:
-                raise InvalidProblem("rows", "unpacked it is larger than 512 MiB; split it")
-            names = [each.name for each in TABLES[table] if each.name in file.schema_arrow.names]
-            rows = file.read(columns=names).to_pylist()
-    except InvalidProblem:
-        raise
-    except (*UNREADABLE, OverflowError) as error:
-        line = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InvalidProblem("rows", f"cannot be read as Parquet: {line}") from None
-    for row, values in enumerate(rows):
-        yield SentRow(row=row, content=json.dumps(values, default=str).encode(), values=values)
-
-
-_READERS: Mapping[str, Callable[[bytes, str], Iterator[SentRow]]] = {
-    JSON_LINES: _json_lines,
-    CSV: _csv,
-    PARQUET: _parquet,
-}
-_ARROW = {"time": pa.float64(), "text": pa.string(), "whole": pa.int64(), "number": pa.float64()}
-_MOST_WHOLE = 1 << 62
-"""Beyond what is allowed anywhere, and not beyond what 64 bits hold."""
-
-
-def _cells(values: Mapping[str, Any], columns: Sequence[Column]) -> list[Any] | str:
-    """Return the values of a row in the order of the columns, or what is wrong with one."""
-    cells = []
-    for column in columns:
-        value = values.get(column.name)
-        if value is not None:
-            value, problem = _CELLS[column.kind](value)
-            if problem:
-                return f"{column.name}: {problem}"
-        cells.append(value)
-    return cells
-
-
-def _time(value: Any) -> tuple[Any, str]:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            return None, "must be Unix seconds or a time by ISO 8601"
-    if isinstance(value, datetime):
-        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return moment.timestamp(), ""
-    return _number(value, "must be Unix seconds or a time by ISO 8601")
-
-
-def _number(value: Any, problem: str = "must be a number") -> tuple[Any, str]:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None, problem
-    try:
-        return float(value), ""
-    except OverflowError:
-        return None, "not finite"
-
-
-def _whole(value: Any) -> tuple[Any, str]:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return None, "must be a whole number"
-    return max(-_MOST_WHOLE, min(_MOST_WHOLE, value)), ""
-
-
-def _text(value: Any) -> tuple[Any, str]:
-    if not isinstance(value, str):
-        return None, "must be text"
-    if len(value) > MOST_CHARACTERS:
-        return None, f"longer than {MOST_CHARACTERS} characters"
-    if not value.isprintable():
-        # Among them halves of characters, which no file can hold, and nulls, which no table can.
-        return None, "holds a character that cannot be shown"
-    return value, ""
-
-
-_CELLS: Mapping[str, Callable[[Any], tuple[Any, str]]] = {
-    "time": _time,
-    "text": _text,
-    "whole": _whole,
-    "number": _number,
-}

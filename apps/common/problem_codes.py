@@ -54,6 +54,7 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "version_mismatch": (412, "Somebody changed the object since: read it again."),
     "gone": (412, "The object was deleted since."),
     "internal_error": (500, "A fault of Weir; its log has it."),
+    "records_not_written": (503, "Records cannot be written now; nothing was kept. Send it again."),
     "database_away": (503, "The database does not answer; nothing was changed. Try again."),
     # Accounts
     "invalid_name": (400, "The user name or the name of a token is not allowed."),
@@ -85,6 +86,8 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "not_adapted": (409, "No order to adapt the topic's parts is in force."),
     "stopped_already": (409, "Somebody has stopped this adaptation before."),
     "not_stopped": (409, "Nobody has stopped this adaptation."),
+    "batch_differs": (409, "The table has a batch of this name with other rows."),
+    "nothing_waits": (409, "None of these rows waits for a decision any more."),
     "import_has_ended": (409, "The import has ended already."),
     # Computations
     "invalid_problem": (422, "What would be computed is not a valid problem."),

@@ -11,7 +11,7 @@ TAGS = {
 
 ENUM_NAMES = {
     "RecordTableEnum": "apps.records.models.RecordTable.choices",
-    "SetAsideStateEnum": "apps.records.api.serializers.SET_ASIDE_STATES",
+    "SetAsideStandingEnum": "apps.records.api.serializers.SET_ASIDE_STATES",
     "SetAsideCommandEnum": "apps.records.api.serializers.SET_ASIDE_COMMANDS",
 }
 
@@ -22,7 +22,7 @@ MEANINGS = {
         "requests": "What was asked and answered.",
         "samples": "What was measured at a moment.",
     },
-    "SetAsideStateEnum": {
+    "SetAsideStandingEnum": {
         "waiting": "Nobody has decided yet.",
         "taken": "It counts: `taken_in` is the batch that has it.",
         "discarded": "It was given up.",

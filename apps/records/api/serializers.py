@@ -49,6 +49,9 @@ class RecordBatchSerializer(serializers.ModelSerializer[RecordBatch]):
         default=None,
         help_text="The batch whose rows were set aside and taken later in this one.",
     )
+    replay_of_name = serializers.CharField(
+        source="replay_of.name", read_only=True, allow_null=True, default=None
+    )
     waiting = serializers.IntegerField(
         read_only=True, help_text="Rows that were set aside and wait for a decision."
     )
@@ -81,6 +84,7 @@ class RecordBatchSerializer(serializers.ModelSerializer[RecordBatch]):
             "repeated_at",
             "sent_by",
             "replay_of",
+            "replay_of_name",
             "created_at",
             "rolled_up_at",
         ]
@@ -104,6 +108,7 @@ class SetAsideSerializer(serializers.ModelSerializer[SetAsideRow]):
     """Describe a row that did not fit."""
 
     batch = serializers.UUIDField(source="batch.public_id", read_only=True)
+    batch_name = serializers.CharField(source="batch.name", read_only=True)
     table = serializers.ChoiceField(
         source="batch.table", choices=RecordTable.choices, read_only=True
     )
@@ -124,11 +129,15 @@ class SetAsideSerializer(serializers.ModelSerializer[SetAsideRow]):
         default=None,
         help_text="The batch that has it now.",
     )
+    taken_in_name = serializers.CharField(
+        source="taken_in.name", read_only=True, allow_null=True, default=None
+    )
 
     class Meta:
         model = SetAsideRow
         fields = [
             "batch",
+            "batch_name",
             "table",
             "row",
             "problem",
@@ -139,6 +148,7 @@ class SetAsideSerializer(serializers.ModelSerializer[SetAsideRow]):
             "ended_at",
             "ended_by",
             "taken_in",
+            "taken_in_name",
         ]
         read_only_fields = fields
         extra_kwargs = {"row": {"help_text": "Its place in the batch, from 0."}}

@@ -120,7 +120,7 @@ class RecordBatchViewSet(
         Its columns are those of `docs/formats.md`, *Records and facts*. Rows that fit are kept; the
         others are set aside with their problem, and the batch is taken all the same. A sender that
         got no answer sends the batch again: it counts once, and the answer is 200 and not 201. At
-        most 32 MiB and 200,000 rows.
+        most 32 MiB and 100,000 rows.
         """
         query = RecordBatchQuery(data=request.query_params.dict())
         query.is_valid(raise_exception=True)

@@ -1,6 +1,7 @@
 """Take batches of records, each once: rows that fit are kept as files, the others set aside."""
 
 import hashlib
+import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +19,11 @@ from apps.common.errors import ApplicationError, Conflict
 from apps.common.events import publish_seldom
 from apps.records.models import RecordBatch, SetAsideRow
 from apps.records.selectors import WAITS, records_folder, settings_of
-from apps.runs.services.gateway import landing
+from apps.runs.services.gateway import landing, sent_records
 from apps.systems.models import System
 from weir.errors import InvalidProblem
 
+logger = logging.getLogger(__name__)
 KIND = "record_batch"
 NEWS_EVERY_S = 2.0
 MOST_AT_ONCE = 100_000
@@ -48,7 +50,7 @@ def batch_receive(
     before = _repeated(system, table, name, sha256)
     if before is not None:
         return before, True
-    engine = landing()
+    engine = sent_records()
     received_at = timezone.now()
     try:
         rows = engine.sent_rows(body, media_type, table)
@@ -98,7 +100,7 @@ def _repeated(system: System, table: str, name: str, sha256: str) -> RecordBatch
 
 @transaction.atomic
 def _land(batch: RecordBatch, checked: Any) -> None:
-    """Store a batch and its files, or neither.
+    """Store a batch and its files, or neither. Raises ApplicationError.
 
     The row is inserted first, so that of two that land the same batch one waits for the other, and
     committed last: whoever dies between leaves files that the sender's repeat writes over.
@@ -116,7 +118,17 @@ def _land(batch: RecordBatch, checked: Any) -> None:
         ),
         batch_size=5000,
     )
-    landing().land(records_folder(batch.system), batch.table, batch.public_id, checked.rows)
+    try:
+        landing().land(records_folder(batch.system), batch.table, batch.public_id, checked.rows)
+    except InvalidProblem as error:
+        raise ApplicationError.of_field(error.path, error.message) from error
+    except OSError as error:
+        logger.exception("records of %s cannot be written", batch.system)
+        raise ApplicationError(
+            "records_not_written",
+            "The records cannot be written now, so none was kept; send them again later.",
+            status=503,
+        ) from error
     _publish(batch.system)
 
 
@@ -173,12 +185,13 @@ def set_aside_replay(
 
 def _replay(waiting: list[SetAsideRow], actor: User | None, amended: Mapping[int, str]) -> int:
     """Check rows of one batch again; return how many were taken."""
-    engine, batch, now = landing(), waiting[0].batch, timezone.now()
-    sent = []
-    for each in waiting:
-        content = amended.get(each.row, "").encode() or bytes(each.content)
-        sent.append(engine.json_row(each.row, content))
-    checked = engine.check_batch(sent, batch.table, now_s=now.timestamp(), late_after_s=None)
+    engine, batch, now = sent_records(), waiting[0].batch, timezone.now()
+    sent = [
+        (each.row, amended.get(each.row, "").encode() or bytes(each.content)) for each in waiting
+    ]
+    checked = engine.check_batch(
+        engine.rows_again(sent, batch.table), batch.table, now_s=now.timestamp(), late_after_s=None
+    )
     aside = {each.row: each for each in checked.set_aside}
     refused = [each for each in waiting if each.row in aside]
     for each in refused:
@@ -188,7 +201,7 @@ def _replay(waiting: list[SetAsideRow], actor: User | None, amended: Mapping[int
     if not fitting:
         return 0
     number = batch.replays.count() + 1
-    content = b"\n".join(each.content for each in sent if each.row not in aside)
+    content = b"\n".join(content for row, content in sent if row not in aside)
     replay = RecordBatch(
         public_id=uuid.uuid5(batch.public_id, f"replay {number}"),
         system=batch.system,
@@ -201,10 +214,7 @@ def _replay(waiting: list[SetAsideRow], actor: User | None, amended: Mapping[int
         sent_by=actor,
         replay_of=batch,
     )
-    try:
-        _land(replay, engine.CheckedBatch(rows=checked.rows, set_aside=[]))
-    except InvalidProblem as error:
-        raise ApplicationError.of_field(error.path, error.message) from error
+    _land(replay, engine.CheckedBatch(rows=checked.rows, set_aside=[]))
     SetAsideRow.objects.filter(pk__in=[each.pk for each in fitting]).update(
         ended_at=now, ended_by=actor, taken_in=replay
     )

@@ -79,9 +79,15 @@ def pipeline() -> ModuleType:
     return import_module("spark_tasks.pipeline")
 
 
+def sent_records() -> ModuleType:
+    """Return the module that reads and checks batches of records. It imports pyarrow, so only who
+    takes some does that."""
+    return import_module("spark_tasks.sent_records")
+
+
 def landing() -> ModuleType:
-    """Return the module that checks batches of records and keeps them. It imports pyarrow, so only
-    who takes or removes some does that."""
+    """Return the module that keeps batches of records as files. It imports pyarrow, so only who
+    writes, reads or removes some does that."""
     return import_module("spark_tasks.landing")
 
 

@@ -3647,7 +3647,7 @@ export interface paths {
          *     Its columns are those of `docs/formats.md`, *Records and facts*. Rows that fit are kept; the
          *     others are set aside with their problem, and the batch is taken all the same. A sender that
          *     got no answer sends the batch again: it counts once, and the answer is 200 and not 201. At
-         *     most 32 MiB and 200,000 rows.
+         *     most 32 MiB and 100,000 rows.
          *
          *     Role: editor.
          */
@@ -13940,6 +13940,7 @@ export interface components {
              * @description The batch whose rows were set aside and taken later in this one.
              */
             readonly replay_of: string | null;
+            readonly replay_of_name: string | null;
             /** Format: date-time */
             readonly created_at: string;
             /**
@@ -14663,6 +14664,7 @@ export interface components {
         SetAside: {
             /** Format: uuid */
             readonly batch: string;
+            readonly batch_name: string;
             readonly table: components["schemas"]["RecordTableEnum"];
             /** @description Its place in the batch, from 0. */
             readonly row: number;
@@ -14673,7 +14675,7 @@ export interface components {
             readonly is_cut: boolean;
             /** Format: date-time */
             readonly arrived_at: string;
-            readonly state: components["schemas"]["SetAsideStateEnum"];
+            readonly state: components["schemas"]["SetAsideStandingEnum"];
             /** Format: date-time */
             readonly ended_at: string | null;
             readonly ended_by: string | null;
@@ -14682,6 +14684,7 @@ export interface components {
              * @description The batch that has it now.
              */
             readonly taken_in: string | null;
+            readonly taken_in_name: string | null;
         };
         /**
          * @description - `replay`: Check rows again, and take those that fit now, however old they are.
@@ -14695,7 +14698,7 @@ export interface components {
          *     - `discarded`: It was given up.
          * @enum {string}
          */
-        SetAsideStateEnum: "waiting" | "taken" | "discarded";
+        SetAsideStandingEnum: "waiting" | "taken" | "discarded";
         /** @description A node's resource or a link that cannot carry the minimum rates. */
         Shortage: {
             kind: components["schemas"]["ShortageKindEnum"];
@@ -16406,6 +16409,7 @@ export interface components {
              *     - `version_mismatch` (412): Somebody changed the object since: read it again.
              *     - `gone` (412): The object was deleted since.
              *     - `internal_error` (500): A fault of Weir; its log has it.
+             *     - `records_not_written` (503): Records cannot be written now; nothing was kept. Send it again.
              *     - `database_away` (503): The database does not answer; nothing was changed. Try again.
              *     - `invalid_name` (400): The user name or the name of a token is not allowed.
              *     - `invalid_password` (400): The new password is too weak.
@@ -16435,6 +16439,8 @@ export interface components {
              *     - `not_adapted` (409): No order to adapt the topic's parts is in force.
              *     - `stopped_already` (409): Somebody has stopped this adaptation before.
              *     - `not_stopped` (409): Nobody has stopped this adaptation.
+             *     - `batch_differs` (409): The table has a batch of this name with other rows.
+             *     - `nothing_waits` (409): None of these rows waits for a decision any more.
              *     - `import_has_ended` (409): The import has ended already.
              *     - `invalid_problem` (422): What would be computed is not a valid problem.
              *     - `invalid_study` (422): The question of the study is not valid.
@@ -28835,6 +28841,7 @@ export interface operations {
                  *     1795953600.25,quotes.eurusd,feed-1,ny-1,1,220
                  */
                 "text/csv": string;
+                /** @example PAR1 (the bytes of the file) PAR1 */
                 "application/vnd.apache.parquet": string;
             };
         };
@@ -29975,7 +29982,7 @@ export interface operations {
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 problem?: string;
-                state?: components["schemas"]["SetAsideStateEnum"];
+                state?: components["schemas"]["SetAsideStandingEnum"];
                 system?: string;
                 table?: components["schemas"]["RecordTableEnum"];
             };

@@ -28,6 +28,7 @@ ADMINS = frozenset({Role.ADMIN})
 OPERATORS = frozenset({Role.OPERATOR})
 MODEL = {
     *("systems", "calibration-settings", "mapping-settings", "interest-imports"),
+    *("record-batches", "record-settings", "set-aside-records"),
     *(kind.path for kind in KINDS),
 }
 READ_ONLY = {
@@ -51,6 +52,7 @@ READ_ONLY = {
     "optimizers",
     "placement-methods",
     "processes",
+    "record-counts",
     "recordings",
     "telemetry",
     "topology-methods",

@@ -30,7 +30,10 @@ LISTS = {
     if "get" in item and "cursor" in parameters_of(item["get"])
 }
 # Settings exist as long as their system.
-TIMELESS = {"/api/v1/policies", "/api/v1/calibration-settings", "/api/v1/mapping-settings"}
+TIMELESS = {
+    f"/api/v1/{path}"
+    for path in ("policies", "calibration-settings", "mapping-settings", "record-settings")
+}
 WHEN = {"created_at", "fired_at", "at"}
 # What a reconciler follows: rows that go on changing after they were made.
 FOLLOWED = {
@@ -39,6 +42,7 @@ FOLLOWED = {
         *("plans", "executions", "runs", "allocations", "placements", "mappings", "calibrations"),
         *("studies", "overlay-evaluations", "correlation-analyses", "connections", "webhooks"),
         *("channels", "users", "agents", "policies", "calibration-settings", "mapping-settings"),
+        *("record-settings",),
         *("recomputation/schedules", "recomputation/triggers", "systems"),
         *(kind.path for kind in KINDS),
     )
