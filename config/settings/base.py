@@ -248,6 +248,8 @@ CELERY_TASK_ROUTES = {
     "notifications.send": {"queue": "integrations"},
     "notifications.post": {"queue": "integrations"},
     "notifications.tidy": {"queue": "control"},
+    "pipeline.add_sums": {"queue": "imports"},
+    "pipeline.tidy": {"queue": "imports"},
 }
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
@@ -259,6 +261,8 @@ CELERY_BEAT_SCHEDULE = {
     "notifications.send": {"task": "notifications.send", "schedule": schedule(run_every=5.0)},
     "notifications.post": {"task": "notifications.post", "schedule": schedule(run_every=5.0)},
     "notifications.tidy": {"task": "notifications.tidy", "schedule": schedule(run_every=3600.0)},
+    "pipeline.add_sums": {"task": "pipeline.add_sums", "schedule": schedule(run_every=5.0)},
+    "pipeline.tidy": {"task": "pipeline.tidy", "schedule": schedule(run_every=3600.0)},
 }
 # Beat records each call at once: a killed beat repeats its last call at most.
 CELERY_BEAT_SYNC_EVERY = 1

@@ -91,6 +91,12 @@ def landing() -> ModuleType:
     return import_module("spark_tasks.landing")
 
 
+def minutes() -> ModuleType:
+    """Return the module that sums batches of records by minute. It imports pyarrow, so only who
+    adds some to the sums does that."""
+    return import_module("spark_tasks.minutes")
+
+
 def data_folder(name: str) -> str:
     """Return the address of a folder of the installation's data, which Spark reaches, too."""
     root = str(settings.WEIR_DATA_DIR)

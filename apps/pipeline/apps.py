@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class PipelineConfig(AppConfig):
+    """Sum records up by minute, and compute facts of them."""
+
+    name = "apps.pipeline"

@@ -1,0 +1,97 @@
+"""Store sums of records by minute, to which each batch is added once.
+
+A minute of a system has a row for each combination of keys. Measures merge by addition, as minima
+or as maxima: batches come in any order. What is received as a name has 200 characters at most
+(spark_tasks/landing.py), so that an index can hold three of them.
+"""
+
+from django.db import models
+
+from apps.systems.models import System
+
+
+class MinuteSum(models.Model):
+    """Give a row its system and its minute."""
+
+    # Its index begins each primary key.
+    system = models.ForeignKey(
+        System, on_delete=models.CASCADE, related_name="+", db_index=False, editable=False
+    )
+    since_s = models.BigIntegerField(help_text="When the minute begins, Unix seconds.")
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self._meta.verbose_name} {self.pk}"
+
+
+class PublishedSum(MinuteSum):
+    """Store what came in of a topic at a broker in a minute."""
+
+    pk = models.CompositePrimaryKey("system_id", "since_s", "topic", "broker")
+    topic = models.TextField()
+    broker = models.TextField()
+    messages = models.BigIntegerField()
+    bytes = models.BigIntegerField()
+
+
+class ReceivedSum(MinuteSum):
+    """Store what a class of consumers received of a topic at a broker in a minute."""
+
+    pk = models.CompositePrimaryKey("system_id", "since_s", "topic", "consumer_class", "broker")
+    topic = models.TextField()
+    consumer_class = models.TextField()
+    broker = models.TextField()
+    messages = models.BigIntegerField(help_text="Once for each consumer that received one.")
+    bytes = models.BigIntegerField()
+
+
+class RequestedSum(MinuteSum):
+    """Store the requests of a class of consumers, by topic and broker, in a minute."""
+
+    pk = models.CompositePrimaryKey("system_id", "since_s", "topic", "consumer_class", "broker")
+    topic = models.TextField()
+    consumer_class = models.TextField()
+    broker = models.TextField()
+    messages = models.BigIntegerField()
+    unanswered = models.BigIntegerField()
+    bytes = models.BigIntegerField()
+
+
+class DelaySum(MinuteSum):
+    """Store a bin of the delays of a topic and a class of consumers in a minute."""
+
+    pk = models.CompositePrimaryKey(
+        "system_id", "since_s", "topic", "kind", "consumer_class", "bin"
+    )
+    topic = models.TextField()
+    kind = models.TextField(help_text="`delivery`, or `answer`: of a request until then.")
+    consumer_class = models.TextField()
+    bin = models.SmallIntegerField(help_text="As weir/queueing/delay_histograms.py numbers them.")
+    messages = models.BigIntegerField()
+    longest_s = models.FloatField()
+
+
+class MeasuredSum(MinuteSum):
+    """Store what a metric of a broker came to in a minute."""
+
+    pk = models.CompositePrimaryKey("system_id", "since_s", "broker", "metric")
+    broker = models.TextField()
+    metric = models.TextField()
+    samples = models.BigIntegerField()
+    total = models.DecimalField(
+        max_digits=38, decimal_places=9, help_text="Of values rounded to 1e-9: exact."
+    )
+    least = models.FloatField()
+    most = models.FloatField()
+
+
+SUMS: dict[str, type[MinuteSum]] = {
+    "published": PublishedSum,
+    "received": ReceivedSum,
+    "requested": RequestedSum,
+    "delays": DelaySum,
+    "measured": MeasuredSum,
+}
+"""By name, in the order in which batches are added: all that add lock rows in one order."""

@@ -1,0 +1,23 @@
+"""Define the Celery tasks of sums of records."""
+
+from typing import Any
+
+from celery import shared_task
+
+from apps.pipeline.services.sums import sums_add_waiting, sums_tidy
+from apps.records.services import records_tidy
+
+BATCHES = 200
+"""Of one pass."""
+
+
+@shared_task(name="pipeline.add_sums", ignore_result=True, expires=10)
+def add_sums(**_: Any) -> int:
+    """Add batches that wait to the sums, every few seconds; several may be at it."""
+    return sums_add_waiting(BATCHES)
+
+
+@shared_task(name="pipeline.tidy", ignore_result=True, expires=600)
+def tidy(**_: Any) -> int:
+    """Delete sums, batches and files that were kept long enough, once in a while."""
+    return sums_tidy() + records_tidy()
