@@ -140,7 +140,7 @@ LEVELS = {
         ),
         Level(
             name="brokers",
-            keys=("window", "broker", "metric"),
+            keys=("window", "broker", "topic", "consumer_class", "metric"),
             measures={
                 "samples": ("sum", "samples"),
                 "total": ("sum", "total"),
@@ -180,7 +180,8 @@ def observed(table: str, rows: Any, window_s: int) -> dict[str, Any]:
     if table == "samples":
         value = rows["value"]
         one = pa.repeat(pa.scalar(1), len(rows))
-        columns = {"window": window, "broker": rows["broker"], "metric": rows["metric"]}
+        keys = ("broker", "topic", "consumer_class", "metric")
+        columns = {"window": window, **{key: rows[key] for key in keys}}
         measures = {"samples": one, "total": value.cast(EXACT), "least": value, "most": value}
         return {"brokers": pa.table({**columns, **measures})}
     counts = {"messages": rows["messages"], "bytes": rows["bytes"]}

@@ -45,7 +45,7 @@ SUMS: Mapping[str, Level] = {
             *("messages", "longest_s"),
         ),
         _sum(
-            *("measured", "brokers", ("window", "broker", "metric")),
+            *("measured", "brokers", LEVELS["brokers"].keys),
             *("samples", "total", "least", "most"),
         ),
     )

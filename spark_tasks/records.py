@@ -79,6 +79,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "samples": (
         Column(name="at_s", kind="time", required=True),
         Column(name="broker", kind="text", required=True),
+        Column(name="topic", kind="text", default=""),
+        Column(name="consumer_class", kind="text", default=""),
         Column(name="metric", kind="text", required=True),
         Column(name="value", kind="number", required=True, least=-1e15, most=1e15),
     ),

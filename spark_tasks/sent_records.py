@@ -27,6 +27,8 @@ MOST_BYTES = 512 * 1024 * 1024
 """Of the columns of a batch once they are unpacked, as its own file says."""
 MOST_CHARACTERS = 200
 """Of a name, as in the catalogue."""
+MOST_OF_METRIC = 64
+"""Of a metric: beside three names of four bytes a character, an index of Postgres holds no more."""
 UNSHOWN = "holds a character that cannot be shown"
 LONGEST_LINE_BYTES = 64 * 1024
 EARLY_S = 300.0
@@ -106,7 +108,8 @@ def check_batch(
 
     for column in TABLES[table]:
         if column.kind == "text":
-            for words, wrong in _odd_names(whole[column.name]):
+            most = MOST_OF_METRIC if column.name == "metric" else MOST_CHARACTERS
+            for words, wrong in _odd_names(whole[column.name], most):
                 add(wrong, f"{column.name}: {words}")
     at_s = whole["at_s"].to_numpy()
     add(at_s > now_s + EARLY_S, f"at_s: more than {EARLY_S:,.0f} s ahead of the clock of Weir")
@@ -121,20 +124,20 @@ def check_batch(
     return CheckedBatch(rows=whole.filter(pa.array(problem == 0)), set_aside=aside)
 
 
-def _odd_names(names: Any) -> Iterator[tuple[str, np.ndarray]]:
+def _odd_names(names: Any, most: int) -> Iterator[tuple[str, np.ndarray]]:
     """Return which rows have names that the catalogue could not hold, by problem."""
     by_problem: dict[str, list[str]] = {}
     for name in names.unique().to_pylist():
-        if words := _name_problem(name):
+        if words := _name_problem(name, most):
             by_problem.setdefault(words, []).append(name)
     for words, odd in by_problem.items():
         wrong = compute.is_in(names, pa.array(odd, pa.string()))
         yield words, wrong.combine_chunks().to_numpy(zero_copy_only=False)
 
 
-def _name_problem(name: str) -> str:
-    if len(name) > MOST_CHARACTERS:
-        return f"longer than {MOST_CHARACTERS} characters"
+def _name_problem(name: str, most: int) -> str:
+    if len(name) > most:
+        return f"longer than {most} characters"
     return "" if name.isprintable() else UNSHOWN
 
 

@@ -1,8 +1,8 @@
 """Store sums of records by minute, to which each batch is added once.
 
 A minute of a system has a row for each combination of keys. Measures merge by addition, as minima
-or as maxima: batches come in any order. What is received as a name has 200 characters at most
-(spark_tasks/landing.py), so that an index can hold three of them.
+or as maxima: batches come in any order. What is received as a name has 200 characters at most, a
+metric 64 (spark_tasks/sent_records.py): an index holds three names and a metric, and no more.
 """
 
 from django.db import models
@@ -74,10 +74,14 @@ class DelaySum(MinuteSum):
 
 
 class MeasuredSum(MinuteSum):
-    """Store what a metric of a broker came to in a minute."""
+    """Store what a metric of a broker, or of a topic or class there, came to in a minute."""
 
-    pk = models.CompositePrimaryKey("system_id", "since_s", "broker", "metric")
+    pk = models.CompositePrimaryKey(
+        "system_id", "since_s", "broker", "topic", "consumer_class", "metric"
+    )
     broker = models.TextField()
+    topic = models.TextField(help_text="Empty: of the broker as a whole.")
+    consumer_class = models.TextField(help_text="Empty: of no class alone.")
     metric = models.TextField()
     samples = models.BigIntegerField()
     total = models.DecimalField(

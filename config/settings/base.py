@@ -248,6 +248,7 @@ CELERY_TASK_ROUTES = {
     "notifications.send": {"queue": "integrations"},
     "notifications.post": {"queue": "integrations"},
     "notifications.tidy": {"queue": "control"},
+    "records.take_measurements": {"queue": "imports"},
     "pipeline.add_sums": {"queue": "imports"},
     "pipeline.tidy": {"queue": "imports"},
 }
@@ -261,6 +262,10 @@ CELERY_BEAT_SCHEDULE = {
     "notifications.send": {"task": "notifications.send", "schedule": schedule(run_every=5.0)},
     "notifications.post": {"task": "notifications.post", "schedule": schedule(run_every=5.0)},
     "notifications.tidy": {"task": "notifications.tidy", "schedule": schedule(run_every=3600.0)},
+    "records.take_measurements": {
+        "task": "records.take_measurements",
+        "schedule": schedule(run_every=20.0),
+    },
     "pipeline.add_sums": {"task": "pipeline.add_sums", "schedule": schedule(run_every=5.0)},
     "pipeline.tidy": {"task": "pipeline.tidy", "schedule": schedule(run_every=3600.0)},
 }

@@ -7,10 +7,12 @@ from apps.records.services.batches import (
     set_aside_replay,
 )
 from apps.records.services.keeping import records_tidy, settings_update
+from apps.records.services.measurements import measurements_take
 
 __all__ = [
     "Choice",
     "batch_receive",
+    "measurements_take",
     "records_tidy",
     "set_aside_discard",
     "set_aside_replay",

@@ -61,7 +61,7 @@ def batch_receive(
             late_after_s=settings_of(system).late_after_s,
         )
         batch = RecordBatch(
-            public_id=uuid.uuid5(system.public_id, f"{table}/{name}"),
+            public_id=batch_id(system, table, name),
             system=system,
             table=table,
             name=name,
@@ -81,6 +81,11 @@ def batch_receive(
             raise
         return before, True
     return batch, False
+
+
+def batch_id(system: System, table: str, name: str) -> uuid.UUID:
+    """Return the public id of the batch that has this name, or would have it."""
+    return uuid.uuid5(system.public_id, f"{table}/{name}")
 
 
 def _repeated(system: System, table: str, name: str, sha256: str) -> RecordBatch | None:

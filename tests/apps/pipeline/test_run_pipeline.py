@@ -25,7 +25,7 @@ FACTS = {
     "requests": ("since_s", "topic", "consumer_class", "broker"),
     "delay_histograms": ("since_s", "topic", "kind", "consumer_class", "bin"),
     "delays": ("since_s", "topic", "kind", "consumer_class"),
-    "brokers": ("since_s", "broker", "metric"),
+    "brokers": ("since_s", "broker", "topic", "consumer_class", "metric"),
     "quarantined": ("table", "file", "row", "problem"),
 }
 
@@ -76,7 +76,8 @@ def records(seed: int, rows: int = 3000) -> dict[str, list[dict[str, Any]]]:
         if kind == "samples":
             value = float(chance.normal(0, 10.0 ** chance.integers(-3, 9)))
             metric = of("cpu_ratio", "memory_bytes")
-            return {"at_s": at_s, "broker": of("b1", "b2"), "metric": metric, "value": value}
+            place = {"broker": of("b1", "b2"), "topic": of("", "t1"), "consumer_class": of("", "c")}
+            return {"at_s": at_s, **place, "metric": metric, "value": value}
         row = {
             "at_s": at_s,
             "topic": of("t1", "t2", "Füße", "👾"),
@@ -152,7 +153,8 @@ def expected(given: dict[str, list[dict[str, Any]]], window_s: int) -> dict[str,
             entry["rate_per_s"] = entry["messages"] / window_s
     values: dict[Any, list[float]] = defaultdict(list)
     for row in given["samples"]:
-        values[since(row), row["broker"], row["metric"]].append(row["value"])
+        names = (row["broker"], row["topic"], row["consumer_class"], row["metric"])
+        values[(since(row), *names)].append(row["value"])
     for key, here in values.items():
         mean = pytest.approx(math.fsum(here) / len(here), rel=1e-9, abs=1e-9)
         extremes = {"least": min(here), "most": max(here)}

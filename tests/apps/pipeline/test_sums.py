@@ -25,9 +25,8 @@ from apps.pipeline.services import sums
 from apps.pipeline.services.sums import sums_add, sums_add_waiting, sums_tidy
 from apps.pipeline.tasks import add_sums, tidy
 from apps.records.models import RecordBatch, RecordSettings
-from apps.records.selectors import records_folder
-from apps.records.services import batch_receive
-from apps.runs.services.gateway import landing, minutes
+from apps.records.services import Choice, batch_receive, set_aside_replay
+from apps.runs.services.gateway import minutes
 from apps.systems.models import System
 from apps.systems.services import system_delete
 from tests.factories import make_system
@@ -70,7 +69,8 @@ def records(seed: int, count: int = 400) -> dict[str, Rows]:
         if table == "samples":
             value = float(chance.normal(0, 10.0 ** chance.integers(-3, 9)))
             metric = of("cpu_ratio", "memory_bytes")
-            return {"at_s": at_s, "broker": of("b1", "b2"), "metric": metric, "value": value}
+            place = {"broker": of("b1", "b2"), "topic": of("", "t1"), "consumer_class": of("", "c")}
+            return {"at_s": at_s, **place, "metric": metric, "value": value}
         row = {
             "at_s": at_s,
             "topic": of("t1", "t2", "Füße", "👾", "it's, \\ \"{NULL}"),
@@ -128,7 +128,9 @@ def expected(given: dict[str, Rows]) -> dict[str, dict[Any, Any]]:
         for row in rows:
             since_s = math.floor(row["at_s"]) // 60 * 60
             if table == "samples":
-                value, key = row["value"], (since_s, row["broker"], row["metric"])
+                value = row["value"]
+                names = (row["broker"], row["topic"], row["consumer_class"], row["metric"])
+                key: tuple[Any, ...] = (since_s, *names)
                 exact = Decimal(value).quantize(Decimal("1e-9"))
                 entry = tables["measured"].setdefault(
                     key, {"samples": 0, "total": Decimal(0), "least": value, "most": value}
@@ -201,6 +203,18 @@ def at_once(*works: Callable[[], Any]) -> list[Any]:
     return outcomes
 
 
+def test_the_longest_names_fit_into_the_keys(system: System) -> None:
+    long = {name: chr(0x1F300 + at) * 200 for at, name in enumerate("btcs")}
+    place = {"at_s": BEGAN_S, "broker": long["b"], "topic": long["t"], "consumer_class": long["c"]}
+    batches = [
+        receive(system, "samples", [{**place, "metric": "🦀" * 64, "value": 1.0}]),
+        receive(system, "deliveries", [{**place, "subscriber": long["s"], "delay_s": 0.1}]),
+        receive(system, "messages", [{**place, "publisher": long["s"]}]),
+    ]
+    assert [sums_add(batch) for batch in batches] == [True] * 3
+    assert sum(len(rows) for rows in stored(system).values()) == 4
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("pieces", [1, 7])
 def test_sums_of_batches_are_those_of_loops_over_all_rows(
@@ -264,19 +278,19 @@ def test_a_pass_takes_the_oldest_first(system: System) -> None:
 
 
 def test_rows_from_before_1970_that_were_taken_after_all_leave_no_sums(system: System) -> None:
-    engine, rows = landing(), [{**row, "at_s": -row["at_s"]} for row in records(1)["messages"]]
-    sent = [engine.SentRow(row=at, content=b"", values=values) for at, values in enumerate(rows)]
-    checked = engine.check_batch(sent, "messages", now_s=NOW_S, late_after_s=None)
-    batch = RecordBatch.objects.create(
+    rows = [{**row, "at_s": -row["at_s"]} for row in records(1)["messages"]]
+    body = "\n".join(map(json.dumps, rows)).encode()
+    batch_receive(
         system=system,
         table="messages",
-        size_bytes=0,
-        rows=len(rows),
-        accepted=len(rows),
-        since_s=checked.since_s,
-        until_s=checked.until_s,
+        name="old",
+        body=body,
+        media_type="application/x-ndjson",
+        actor=None,
     )
-    engine.land(records_folder(system), "messages", batch.public_id, checked.rows)
+    set_aside_replay(choice=Choice(system=system), actor=None, amended={})
+    batch = RecordBatch.objects.get(replay_of__name="old")
+    assert batch.accepted == len(rows)
     assert sums_add(batch)
     assert not PublishedSum.objects.exists()
 

@@ -5,21 +5,19 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 from django.db import connection
 from django.utils import timezone
-from pyarrow import parquet
 from pyarrow.fs import LocalFileSystem
 
 from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.records.models import RecordBatch, SetAsideRow
-from apps.records.selectors import records_folder
 from apps.records.services import records_tidy
+from tests.apps.records.files import folder_of, kept
 from tests.conftest import client_of
 from tests.factories import make_system, make_user
 
@@ -37,17 +35,6 @@ def lines(*rows: dict[str, Any]) -> bytes:
 def send(api, system, body, *, table="messages", batch="", media_type="application/x-ndjson"):
     address = f"/api/v1/record-batches?system={system.public_id}&table={table}"
     return api.post(f"{address}&batch={batch}", body, content_type=media_type)
-
-
-def kept(system) -> list[dict[str, Any]]:
-    """All rows of the files of a system."""
-    folder = Path(records_folder(system).removeprefix("file://"))
-    return [
-        row
-        for file in sorted(folder.rglob("*.parquet"))
-        if not file.name.startswith(".")
-        for row in parquet.ParquetFile(file).read().to_pylist()
-    ]
 
 
 def replay(api, system, **more):
@@ -268,7 +255,7 @@ def test_batches_are_deleted_with_their_files_when_they_were_kept_long_enough(ap
     rows.update(created_at=long_ago)
     # What is not in the sums yet is kept however old it is.
     rows.exclude(public_id=waits["id"]).update(rolled_up_at=long_ago)
-    folder = Path(records_folder(harbour).removeprefix("file://"))
+    folder = folder_of(harbour)
     for file in folder.rglob("*.parquet"):
         os.utime(file, (1000.0, 1000.0))
     assert records_tidy() == 1
@@ -279,7 +266,7 @@ def test_batches_are_deleted_with_their_files_when_they_were_kept_long_enough(ap
 
 
 def test_a_disk_that_takes_nothing_leaves_no_batch(api, harbour):
-    folder = Path(records_folder(harbour).removeprefix("file://"))
+    folder = folder_of(harbour)
     folder.parent.mkdir(parents=True)
     folder.write_text("in the way")
     body = lines({**ROW, "at_s": now_s()})
