@@ -151,6 +151,7 @@ def test_pages_are_accessible_and_pictured(
         "plans": ("/plans", plan["name"]),
         "plan": (f"/plans/{plan['id']}", "Your decision"),
         "telemetry": (f"/systems/{fleet.system}/telemetry", "Gates"),
+        "records": (f"/systems/{fleet.system}/records", "Sums by minute are kept for"),
         "policies": ("/settings/policies", "what a plan needs"),
     }
     PICTURES.mkdir(parents=True, exist_ok=True)

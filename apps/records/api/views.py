@@ -148,7 +148,7 @@ class RecordBatchViewSet(
 
 
 class SetAsideFilter(FilterSet):
-    """Filter rows that were set aside by system, batch, table, problem, state and time."""
+    """Filter rows that were set aside by system, batch, place in it, table, problem and state."""
 
     system = filters.UUIDFilter(field_name="batch__system__public_id")
     batch = filters.UUIDFilter(field_name="batch__public_id")
@@ -157,7 +157,7 @@ class SetAsideFilter(FilterSet):
 
     class Meta:
         model = SetAsideRow
-        fields = ["problem"]
+        fields = ["problem", "row"]
 
     def in_state(self, rows: Any, name: str, value: str) -> Any:
         if value == "waiting":

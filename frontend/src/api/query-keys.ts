@@ -103,6 +103,16 @@ export const keys = {
       ["correlation", "members", suggestion, query] as const,
   },
   recordings: ["recordings"] as const,
+  /** One branch per system: news name the system whose records arrived. */
+  records: {
+    system: (system: string) => ["records", system] as const,
+    counts: (system: string) => ["records", system, "counts"] as const,
+    batches: (system: string, query: ListQuery) => ["records", system, "batches", query] as const,
+    setAside: (system: string, query: ListQuery) =>
+      ["records", system, "set-aside", query] as const,
+    /** Apart from what arrives: nothing but an edit changes them. */
+    settings: (system: string) => ["record-settings", system] as const,
+  },
   /** By topic: it moves with what is measured. */
   publisherTimes: (topic: string) => ["publisher-times", topic] as const,
   studies: {

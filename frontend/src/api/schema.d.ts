@@ -29982,6 +29982,7 @@ export interface operations {
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 problem?: string;
+                row?: number;
                 state?: components["schemas"]["SetAsideStandingEnum"];
                 system?: string;
                 table?: components["schemas"]["RecordTableEnum"];

@@ -13,7 +13,7 @@ import { listenersOf, manifests, places, waysOf } from "@/lib/manifest";
 const NEWS = [
   ...["run", "allocation", "placement", "study", "overlay", "system", "plan", "execution", "agent"],
   ...["policy", "telemetry", "recomputation", "calibration", "correlation", "suggestion"],
-  ...["mapping", "interest_import", "inbox"],
+  ...["mapping", "interest_import", "inbox", "record_batch", "record_settings"],
 ];
 
 const SYSTEM = "22222222-2222-4222-8222-222222222222";

@@ -49,6 +49,7 @@ const ACTIONS: Record<string, string> = {
   reject: "rejected",
   remove: "removed",
   rename: "renamed",
+  replay: "took rows after all of",
   rerun: "computed again",
   resume: "resumed",
   resume_adaptation: "resumed the adaptation of",
