@@ -26,13 +26,8 @@ const COLUMNS: Column<RecordBatch>[] = [
     key: "name",
     title: "Batch",
     cell: (row) => (
-      <div className="clip" title={`${row.name}, id ${row.id}`}>
-        <span className="mono">{nameText(row)}</span>{" "}
-        {row.replay_of === null ? null : (
-          <span className="tag" title="Rows that were set aside and taken later">
-            taken later
-          </span>
-        )}
+      <div className="clip mono" title={`${row.name}, id ${row.id}`}>
+        {nameText(row)}
       </div>
     ),
   },
@@ -105,6 +100,7 @@ export function BatchesPanel({ system }: { system: string }) {
           onChange={(value) => address.setFilter("waiting", value)}
         />
       }
+      className="recordbatches"
       flush
       stale={batches.isPlaceholderData}
       footer={pagerOf(batches.data, "batches", address)}

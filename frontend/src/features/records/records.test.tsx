@@ -320,7 +320,9 @@ it("names batches and what became of rows in few words", () => {
   expect(nameText(batch({ name: batch().sha256 }))).toBe("9b1f9b1f9b1f");
   const later = batch({ name: `${BATCH} replay 2`, replay_of: BATCH });
   expect(nameText(later)).toBe("0b8f6f5e replay 2");
-  expect(spanText(batch())).toBe("13:02, 17 Mar 2020 to 14:05, 17 Mar 2020");
+  expect(spanText(batch())).toBe("13:02 to 14:05, 17 Mar 2020");
+  const since_s = Date.UTC(2020, 2, 16, 23, 0) / 1000;
+  expect(spanText(batch({ since_s }))).toBe("23:00, 16 Mar 2020 to 14:05, 17 Mar 2020");
   expect(spanText(batch({ since_s: null, until_s: null }))).toBeNull();
   expect(replayedText({ taken: 1, set_aside: 0, left: 0 })).toBe("1 taken.");
   expect(replayedText({ taken: 0, set_aside: 1, left: 0 })).toBe("0 taken, 1 still does not fit.");

@@ -38,7 +38,7 @@ export const SETTINGS: readonly Setting[] = [
     unit: "d",
     per: 1,
     most: 3660,
-    hint: "They outlive the records that they are of.",
+    hint: "They may outlive the records that they are of.",
   },
 ];
 

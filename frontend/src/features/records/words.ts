@@ -35,9 +35,11 @@ export function nameText({ name, sha256, replay_of: before }: RecordBatch): stri
 
 const momentText = (seconds: number) => clockText(new Date(seconds * 1000));
 
-/** From the first to the last moment of the rows that count. */
+/** From the first to the last moment of the rows that count; a day that both share stands once. */
 export function spanText({ since_s: since, until_s: until }: RecordBatch): string | null {
   if (since === null || until === null) return null;
   const [first, last] = [momentText(since), momentText(until)];
-  return first === last ? first : `${first} to ${last}`;
+  if (first === last) return first;
+  const [clock = first, day] = first.split(", ");
+  return `${day !== undefined && last.endsWith(`, ${day}`) ? clock : first} to ${last}`;
 }
