@@ -55,8 +55,10 @@ SUMS: Mapping[str, Level] = {
 def minute_sums(
     uri: str, table: str, paths: Iterable[str], *, rows: int, since_s: int
 ) -> dict[str, Any]:
-    """Return the sums of a batch's files, which lie on the storage of `uri`, from the minute of
-    `since_s` (Unix seconds) on: by name those that its table has, ordered by their keys.
+    """Return the sums of a batch's files, which lie on the storage of `uri`, by name.
+
+    Minutes before that of `since_s` (Unix seconds) are left out. Rows are ordered by their keys,
+    of which `since_s`, when the minute begins, stands for `window`.
 
     Raises InvalidProblem where the files do not hold the `rows` of the batch, or are damaged, and
     OSError where they cannot be reached.
@@ -80,7 +82,9 @@ def minute_sums(
 def _ordered(level: Level, parts: list[Any], first: int) -> Any:
     rows = merged(level, parts)
     kept = rows.filter(compute.greater_equal(rows["window"], first))
-    return kept.sort_by([(key, "ascending") for key in level.keys])
+    ordered = kept.sort_by([(key, "ascending") for key in level.keys])
+    since_s = compute.multiply(ordered["window"], WINDOW_S)
+    return ordered.set_column(ordered.schema.get_field_index("window"), "since_s", since_s)
 
 
 def _read(system: Any, path: str) -> Any:

@@ -30,8 +30,8 @@ class PublishedSum(MinuteSum):
     """Store what came in of a topic at a broker in a minute."""
 
     pk = models.CompositePrimaryKey("system_id", "since_s", "topic", "broker")
-    topic = models.TextField()
-    broker = models.TextField()
+    topic = models.TextField(db_collation="C")
+    broker = models.TextField(db_collation="C")
     messages = models.BigIntegerField()
     bytes = models.BigIntegerField()
 
@@ -40,9 +40,9 @@ class ReceivedSum(MinuteSum):
     """Store what a class of consumers received of a topic at a broker in a minute."""
 
     pk = models.CompositePrimaryKey("system_id", "since_s", "topic", "consumer_class", "broker")
-    topic = models.TextField()
-    consumer_class = models.TextField()
-    broker = models.TextField()
+    topic = models.TextField(db_collation="C")
+    consumer_class = models.TextField(db_collation="C")
+    broker = models.TextField(db_collation="C")
     messages = models.BigIntegerField(help_text="Once for each consumer that received one.")
     bytes = models.BigIntegerField()
 
@@ -51,9 +51,9 @@ class RequestedSum(MinuteSum):
     """Store the requests of a class of consumers, by topic and broker, in a minute."""
 
     pk = models.CompositePrimaryKey("system_id", "since_s", "topic", "consumer_class", "broker")
-    topic = models.TextField()
-    consumer_class = models.TextField()
-    broker = models.TextField()
+    topic = models.TextField(db_collation="C")
+    consumer_class = models.TextField(db_collation="C")
+    broker = models.TextField(db_collation="C")
     messages = models.BigIntegerField()
     unanswered = models.BigIntegerField()
     bytes = models.BigIntegerField()
@@ -65,9 +65,11 @@ class DelaySum(MinuteSum):
     pk = models.CompositePrimaryKey(
         "system_id", "since_s", "topic", "kind", "consumer_class", "bin"
     )
-    topic = models.TextField()
-    kind = models.TextField(help_text="`delivery`, or `answer`: of a request until then.")
-    consumer_class = models.TextField()
+    topic = models.TextField(db_collation="C")
+    kind = models.TextField(
+        db_collation="C", help_text="`delivery`, or `answer`: of a request until then."
+    )
+    consumer_class = models.TextField(db_collation="C")
     bin = models.SmallIntegerField(help_text="As weir/queueing/delay_histograms.py numbers them.")
     messages = models.BigIntegerField()
     longest_s = models.FloatField()
@@ -79,10 +81,10 @@ class MeasuredSum(MinuteSum):
     pk = models.CompositePrimaryKey(
         "system_id", "since_s", "broker", "topic", "consumer_class", "metric"
     )
-    broker = models.TextField()
-    topic = models.TextField(help_text="Empty: of the broker as a whole.")
-    consumer_class = models.TextField(help_text="Empty: of no class alone.")
-    metric = models.TextField()
+    broker = models.TextField(db_collation="C")
+    topic = models.TextField(db_collation="C", help_text="Empty: of the broker as a whole.")
+    consumer_class = models.TextField(db_collation="C", help_text="Empty: of no class alone.")
+    metric = models.TextField(db_collation="C")
     samples = models.BigIntegerField()
     total = models.DecimalField(
         max_digits=38, decimal_places=9, help_text="Of values rounded to 1e-9: exact."
