@@ -24,10 +24,14 @@ ARRIVE_S = 60.0
 class AuditedLoad:
     """Topics with their publishers and recorders, from entering to leaving."""
 
+    flows: dict[str, str]
+    """Word -> the name of its topic."""
+
     def __init__(
         self, fleet: Fleet, topics: Mapping[str, tuple[str, Sequence[str]]], *, rate_per_s: float
     ) -> None:
-        """`topics`: word -> (broker of the publisher, brokers with a recorder)."""
+        """`topics`: word -> (broker of the publisher, brokers with a recorder). A topic without
+        recorders is left to others to publish."""
         life = uuid.uuid4().hex[:6]
         self._fleet = fleet
         self._rate_per_s = rate_per_s
@@ -37,10 +41,12 @@ class AuditedLoad:
         self._published: dict[str, Published] = {}
         self._recorded: dict[tuple[str, str], Recorded] = {}
         self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), daemon=True)
+        self.flows = {word: f"audit-{life}-{word}" for word in topics}
         for word, (source, readers) in topics.items():
-            flow = f"audit-{life}-{word}"
+            flow = self.flows[word]
             self._sources[flow] = source
-            self._published[flow] = Published(flow)
+            if readers:
+                self._published[flow] = Published(flow)
             for reader in readers:
                 self._recorded[flow, reader] = Recorded(f"{flow}-{reader}", flow)
 

@@ -63,11 +63,12 @@ def places(fleet: Fleet) -> dict[str, tuple[str, str]]:
 
 
 def modelled(fleet: Fleet) -> dict[str, tuple[str, list[str]]]:
-    """Each subscriber of the model with its broker and the topics that it wants."""
+    """Each subscriber of the model with its broker and the best-effort topics that it wants."""
+    sent = {row["name"] for row in best_effort(fleet)}
     return {
         row["name"]: (
             row["broker_name"],
-            sorted(interest["topic_name"] for interest in row["interests"]),
+            sorted(sent & {interest["topic_name"] for interest in row["interests"]}),
         )
         for row in fleet.rows("subscribers")
     }

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ from tests.e2e.desks import (
     subscribing,
 )
 from tests.e2e.fleet import Fleet
+from tests.e2e.kept_flow import KeptFlow
 from tests.suites import effort
 from weir_client.receiving import Lost
 from weir_client.subscriber import Subscriber
@@ -227,7 +229,7 @@ def choose(author: Page, fleet: Fleet, mapping: Any) -> Any:
     slider.focus()
     slider.press("Home")
     figures = author.locator(".figs")
-    expect(figures).to_contain_text("nothing moves")
+    expect(figures).to_contain_text("only what must move")
     place = next(at for at, each in enumerate(points) if 3 * each["cost"] < mapping["former_cost"])
     for _ in range(place):
         slider.press("ArrowRight")
@@ -265,17 +267,28 @@ def test_filtering_falls_as_the_plan_promised_and_nobody_misses_anything(
 ) -> None:
     rest = fleet.everybody
     topics = [row["name"] for row in best_effort(fleet)]
-    # At a second broker somebody wants everything, and filters nothing by any map.
-    overview = {"overview": ("ant-1", topics)}
-    audited = {"filed": ("rot-1", ("ham-1", "ant-1"))}
+    audited = {"filed": ("rot-1", ("ham-1", "ant-1")), "ledger": ("rot-1", ())}
     with (
         map_put_back(fleet),
-        subscribing(fleet, overview),
         AuditedLoad(fleet, audited, rate_per_s=20.0) as load,
+        # At a second broker somebody wants everything, and filters nothing by any map.
+        subscribing(fleet, {"overview": ("ant-1", [*topics, load.flows["ledger"]])}),
         # Of each subscriber of the model one more client, of which we know what it receives.
         Desks(fleet, {f"watch-{name}": row for name, row in modelled(fleet).items()}) as desks,
+        KeptFlow(fleet, load.flows["ledger"], source="rot-1", reader="ant-1") as ledger,
     ):
+        first, *_, last = fleet.rows("streams")
+        # So little by the model that it does not show in what is filtered, and bound to move.
+        fleet.change(
+            *("topics", load.flows["ledger"]),
+            rate_min_per_s=0.1,
+            rate_max_per_s=0.2,
+            stream=first["id"],
+            pinned_stream=last["id"],
+        )
         load.wait_flowing()
+        with ledger.sending():
+            ledger.wait(lambda: bool(ledger.received))
         desks.wait(lambda: desks.flows() == desks.wanted)
         author = person("editor")
         mapping = map_flows(fleet, author)
@@ -304,14 +317,22 @@ def test_filtering_falls_as_the_plan_promised_and_nobody_misses_anything(
                 "after": point["cost"],
             }
         ]
-        carry_out(fleet, author, person, plan)
+        before_plan = len(ledger.sent_at)
+        with ledger.sending():
+            carry_out(fleet, author, person, plan)
         now = rest.get("/api/v1/hand-overs", system=fleet.system)
         assert now["moving"] == 0
         steps = rest.get(f"/api/v1/plans/{plan}")["steps"]
         actions = [action for step in steps for action in step["actions"]]
         moved = {a["target"]["flow"] for a in actions if a["kind"] == "move_flow"}
-        assert moved
+        assert load.flows["ledger"] in moved
         assert {row["flow"] for row in now["rows"]} >= moved
+        (kept,) = [row for row in now["rows"] if row["flow"] == load.flows["ledger"]]
+        assert (kept["from_stream"], kept["to_stream"]) == (first["number"], last["number"])
+        began_at = datetime.fromisoformat(kept["began_at"]).timestamp()
+        assert (
+            ledger.sent_at[before_plan] < began_at < began_at + kept["took_s"] < ledger.sent_at[-1]
+        )
 
         author.goto(f"/systems/{fleet.system}/mappings/{mapping['id']}?map={place}")
         table = author.get_by_role("table", name="Flows on their way")
@@ -329,7 +350,8 @@ def test_filtering_falls_as_the_plan_promised_and_nobody_misses_anything(
             author.get_by_role("button", name="Roll back").click()
             author.get_by_role("dialog").get_by_role("button", name="Roll back").click()
             expect(author).not_to_have_url(re.compile(plan))
-            fleet.carry_out(rest.get(f"/api/v1/plans/{plan_at(author)}"))
+            with ledger.sending():
+                fleet.carry_out(rest.get(f"/api/v1/plans/{plan_at(author)}"))
             assert near(filtered(fleet, desks, weights), former)
             author.goto(f"/systems/{fleet.system}/mappings/{mapping['id']}")
             wait_shown(force, former)
@@ -345,7 +367,8 @@ def test_filtering_falls_as_the_plan_promised_and_nobody_misses_anything(
 
     assert verdict.clean, verdict
     assert verdict.delivered > 500, verdict
-    assert desks.lost == []
+    assert (desks.lost, ledger.lost) == ([], [])
+    assert ledger.received == list(range(ledger.received[0], len(ledger.sent_at) + 1))
     for each, numbers in desks.numbers.items():
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), each
     assert len(desks.numbers) == len(desks.wanted), "no agent began anew"
