@@ -6,8 +6,9 @@ by a subscriber that the model has there: as best effort on a subject, a reliabl
 JetStream. Who names no broker is sent nothing: every broker would have to draw its flows for it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 from django.db import connection
@@ -29,39 +30,69 @@ last: a move and a move back leave a document that says the same, and its agent 
 
 Places = dict[str, dict[str, StreamPlace]]
 """Broker -> flow -> its place there."""
+BITS = 63
+"""How many brokers one number of the database stands for; it has a sign."""
 
 
 def stream_places(
     system: System, deliveries: Mapping[str, Delivery], brokers: Iterable[str]
 ) -> Places:
-    """Return the places of all mapped flows that are carried at these brokers; one query, which the
-    database aggregates: there may be millions of interests."""
+    """Return the places of all mapped flows that are carried at these brokers; the database reads
+    the interests, of which there may be millions, once."""
     places: Places = {broker: {} for broker in brokers}
-    for flow, group, stream, broker in _wanted(system):
-        if broker in places and flow in deliveries:
-            places[broker][flow] = StreamPlace(group=group, stream=stream)
+    shared: dict[tuple[int, int], StreamPlace] = {}
+    audiences: dict[tuple[int, ...], list[dict[str, StreamPlace]]] = {}
+    for flow, group, stream, *blocks in _wanted(system, list(places)):
+        if flow not in deliveries:
+            continue
+        place = shared.get((group, stream))
+        if place is None:
+            place = shared[group, stream] = StreamPlace(group=group, stream=stream)
+        audience = audiences.get(tuple(blocks))
+        if audience is None:
+            audience = audiences[tuple(blocks)] = list(compress(places.values(), _bits(blocks)))
+        for each in audience:
+            each[flow] = place
     return {broker: flows for broker, flows in places.items() if flows}
 
 
-def _wanted(system: System) -> list[tuple[str, int, int, str]]:
-    """Return flow, group, stream and broker of each mapped flow that is wanted there."""
+def _wanted(system: System, brokers: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return flow, group and stream of each mapped flow that is wanted at one of these brokers, and
+    at which: numbers whose bits stand for the first `BITS` brokers, for the next ones, and so on,
+    None for none of them."""
+    if not brokers:
+        return []
     models = (Interest, Subscriber, Topic, Stream, Group, Broker)
     interest, subscriber, topic, stream, group, broker = (
         connection.ops.quote_name(model._meta.db_table) for model in models
     )
+    firsts = range(0, len(brokers), BITS)
+    names = [f"of_{first}" for first in firsts]
+    bits = [
+        [1 << at - first if 0 <= at - first < BITS else None for at in range(len(brokers))]
+        for first in firsts
+    ]
     with connection.cursor() as cursor:
-        # Distinct by keys first: names are joined to one row of each flow and broker.
+        # A row for each flow and broker would be sorted out on disk; one for each flow stays in
+        # memory, and several processes share the work. Names are joined to what comes of it.
         cursor.execute(
-            "SELECT t.name, g.number, s.number, b.name FROM ("
-            f"SELECT DISTINCT i.topic_id, u.broker_id FROM {interest} i "
-            f"JOIN {subscriber} u ON u.id = i.subscriber_id "
-            f"JOIN {topic} m ON m.id = i.topic_id JOIN {stream} c ON c.id = m.stream_id "
-            "WHERE m.system_id = %s AND c.group_id IS NOT NULL AND u.broker_id IS NOT NULL) w "
+            f"SELECT t.name, g.number, s.number, {', '.join(f'w.{name}' for name in names)} FROM ("
+            f"SELECT i.topic_id, {', '.join(f'bit_or(n.{name}) AS {name}' for name in names)} "
+            f"FROM {interest} i JOIN {subscriber} u ON u.id = i.subscriber_id "
+            f"JOIN {broker} b ON b.id = u.broker_id "
+            f"JOIN unnest(%s::text[]{', %s::bigint[]' * len(names)}) "
+            f"AS n (name, {', '.join(names)}) ON n.name = b.name "
+            "WHERE b.system_id = %s GROUP BY i.topic_id) w "
             f"JOIN {topic} t ON t.id = w.topic_id JOIN {stream} s ON s.id = t.stream_id "
-            f"JOIN {group} g ON g.id = s.group_id JOIN {broker} b ON b.id = w.broker_id",
-            [system.pk],
+            f"JOIN {group} g ON g.id = s.group_id",
+            [list(brokers), *bits, system.pk],
         )
         return list(cursor.fetchall())
+
+
+def _bits(numbers: Iterable[int | None]) -> Iterator[int]:
+    """Return the bits of these numbers, the lowest of each first."""
+    return (number >> bit & 1 for each in numbers for number in [each or 0] for bit in range(BITS))
 
 
 @dataclass(slots=True)
