@@ -25,7 +25,8 @@ APPS = Path(__file__).resolve().parents[3] / "apps"
 OTHERS = (
     *("agent", "calibration_settings", "channel", "connection", "execution", "fit"),
     *("interest_import", "mapping_settings", "overlay_evaluation", "plan", "policy"),
-    *("run", "schedule", "session", "study", "token", "trigger", "user", "webhook"),
+    *("record_settings", "run", "schedule", "session", "study", "token", "trigger"),
+    *("user", "webhook"),
 )
 """What the audit record has entries of beside the model."""
 
@@ -55,7 +56,7 @@ def test_every_recorded_kind_is_of_the_model_or_not() -> None:
         for model in apps.get_models()
         if model.__name__.endswith("Settings") and hasattr(model, "system")
     }
-    assert by_settings == {"calibration_settings", "mapping_settings"}
+    assert by_settings == {"calibration_settings", "mapping_settings", "record_settings"}
     recorded = {*named_in_the_source(), *by_record, *by_rule, *by_settings}
     assert recorded - kinds_of_the_model() == set(OTHERS)
     assert kinds_of_the_model() == {SYSTEM, *(model.audited_as() for model in entity_models())}
