@@ -183,6 +183,8 @@ def test_a_row_is_amended_or_shows_what_is_wrong_with_it_now(api, harbour):
     assert wrong.json() == {"taken": 0, "set_aside": 1, "left": 0}
     row = SetAsideRow.objects.get(row=0)
     assert (row.problem, bytes(row.content)) == ("is not JSON", b"{")
+    shown = api.get(f"/api/v1/set-aside-records?batch={batch['id']}&row=0").json()["results"]
+    assert [(row["row"], row["problem"]) for row in shown] == [(0, "is not JSON")]
     mended = json.dumps({**ROW, "at_s": 7})
     right = replay(api, harbour, **one, amended=[{"row": 0, "content": mended}])
     assert right.json() == {"taken": 1, "set_aside": 0, "left": 0}

@@ -64,6 +64,7 @@ const batch = (change: Partial<RecordBatch> = {}): RecordBatch => ({
   repeated_at: null,
   sent_by: "Ines Moreau",
   replay_of: null,
+  replay_of_name: null,
   created_at: TIME,
   rolled_up_at: null,
   ...change,
@@ -71,6 +72,7 @@ const batch = (change: Partial<RecordBatch> = {}): RecordBatch => ({
 
 const aside = (change: Partial<SetAside> = {}): SetAside => ({
   batch: BATCH,
+  batch_name: "collector-7",
   table: "messages",
   row: 17,
   problem: LATE,
@@ -81,6 +83,7 @@ const aside = (change: Partial<SetAside> = {}): SetAside => ({
   ended_at: null,
   ended_by: null,
   taken_in: null,
+  taken_in_name: null,
   ...change,
 });
 
@@ -318,8 +321,8 @@ it.each<[SettingName, string, number | RegExp]>([
 it("names batches and what became of rows in few words", () => {
   expect(nameText(batch())).toBe("collector-7");
   expect(nameText(batch({ name: batch().sha256 }))).toBe("9b1f9b1f9b1f");
-  const later = batch({ name: `${BATCH} replay 2`, replay_of: BATCH });
-  expect(nameText(later)).toBe("0b8f6f5e replay 2");
+  const later = { name: `${BATCH} replay 2`, replay_of: BATCH, replay_of_name: "collector-7" };
+  expect(nameText(batch(later))).toBe("replay 2 of collector-7");
   expect(spanText(batch())).toBe("13:02 to 14:05, 17 Mar 2020");
   const since_s = Date.UTC(2020, 2, 16, 23, 0) / 1000;
   expect(spanText(batch({ since_s }))).toBe("23:00, 16 Mar 2020 to 14:05, 17 Mar 2020");

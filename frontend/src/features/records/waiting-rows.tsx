@@ -1,6 +1,8 @@
 /** The rows that wait with one problem, as they were sent, a page at a time. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
+import { shortName } from "./words";
+
 import { waitingRowsQuery, type ProblemCounts, type SetAside } from "@/api/records";
 import { Command } from "@/components/ui/command";
 import { pagerOf, type ListAddress } from "@/components/ui/list-tools";
@@ -35,8 +37,8 @@ export function WaitingRows({
                   <b>Row {fixed(row.row)}</b>
                   <span className="muted">
                     of batch{" "}
-                    <span className="mono" title={row.batch}>
-                      {row.batch.slice(0, 8)}
+                    <span className="mono" title={`${row.batch_name}, id ${row.batch}`}>
+                      {shortName(row.batch_name)}
                     </span>
                     , arrived{" "}
                     <span title={exactTime(row.arrived_at)}>{clockText(row.arrived_at)} UTC</span>

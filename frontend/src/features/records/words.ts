@@ -26,12 +26,15 @@ export function replayedText({ taken, set_aside: aside, left }: Replayed): strin
 export const discardedText = (discarded: number, left: number): string =>
   `${fixed(discarded)} discarded.${leftText(left)}`;
 
-/** A batch that the sender gave no name has its hash for one; one of rows taken later has the id of
- * the batch that they arrived in. */
-export function nameText({ name, sha256, replay_of: before }: RecordBatch): string {
-  if (name === sha256) return name.slice(0, 12);
-  return before === null ? name : name.replace(before, before.slice(0, 8));
-}
+/** A batch that the sender gave no name has its SHA-256 for one. */
+export const shortName = (name: string): string =>
+  /^[0-9a-f]{64}$/.test(name) ? name.slice(0, 12) : name;
+
+/** Rows taken later are a batch of their own, named after the one that they arrived in. */
+export const nameText = ({ name, replay_of_name: before }: RecordBatch): string =>
+  before === null
+    ? shortName(name)
+    : `${name.split(" ").slice(-2).join(" ")} of ${shortName(before)}`;
 
 const momentText = (seconds: number) => clockText(new Date(seconds * 1000));
 
