@@ -269,7 +269,7 @@ def _audit(
         action=action,
         object_kind=KIND,
         object_id=subject.public_id,
-        object_name=str(choice.batch) if choice.batch else f"records of {choice.system.name}",
+        object_name=str(choice.batch or "several"),
         system_id=choice.system.public_id,
         model_version=choice.system.model_version,
         after={**{name: value for name, value in chosen.items() if value}, **counts},

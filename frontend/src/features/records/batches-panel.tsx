@@ -1,7 +1,7 @@
 /** Batches of records, newest first: what became of the rows of each. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
-import { nameText, spanText, TABLES } from "./words";
+import { nameText, senderText, spanText, TABLES } from "./words";
 
 import { recordBatchesQuery, type RecordBatch, type RecordTable } from "@/api/records";
 import { DataTable, type Column } from "@/components/ui/data-table";
@@ -70,7 +70,7 @@ const COLUMNS: Column<RecordBatch>[] = [
       </span>
     ),
   },
-  { key: "who", title: "Sent by", cell: (row) => row.sent_by ?? UNKNOWN },
+  { key: "who", title: "Sent by", cell: senderText },
 ];
 
 export function BatchesPanel({ system }: { system: string }) {

@@ -2,7 +2,7 @@ import { screen, waitFor, within } from "@testing-library/react";
 
 import RecordsPage from "./records-page";
 import { readSetting, SETTINGS, type SettingName } from "./settings";
-import { nameText, replayedText, spanText } from "./words";
+import { nameText, senderText, replayedText, spanText } from "./words";
 
 import type { RecordBatch, RecordCounts, RecordSettings, SetAside } from "@/api/records";
 import { renderPage } from "@/testing/render";
@@ -323,6 +323,9 @@ it("names batches and what became of rows in few words", () => {
   expect(nameText(batch({ name: batch().sha256 }))).toBe("9b1f9b1f9b1f");
   const later = { name: `${BATCH} replay 2`, replay_of: BATCH, replay_of_name: "collector-7" };
   expect(nameText(batch(later))).toBe("replay 2 of collector-7");
+  const measured = batch({ name: "agents 2020-03-17T13:02Z", sent_by: null });
+  expect([nameText(measured), senderText(measured)]).toEqual(["2020-03-17T13:02Z", "Agents"]);
+  expect(senderText(batch({ name: "agents 7" }))).toBe("Ines Moreau");
   expect(spanText(batch())).toBe("13:02 to 14:05, 17 Mar 2020");
   const since_s = Date.UTC(2020, 2, 16, 23, 0) / 1000;
   expect(spanText(batch({ since_s }))).toBe("23:00, 16 Mar 2020 to 14:05, 17 Mar 2020");

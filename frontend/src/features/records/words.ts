@@ -1,6 +1,6 @@
 /** Words of records: tables, batches, and what became of rows that were set aside. */
 import type { RecordBatch, RecordTable, Replayed } from "@/api/records";
-import { countText, fixed } from "@/lib/numbers";
+import { countText, fixed, UNKNOWN } from "@/lib/numbers";
 import { clockText } from "@/lib/time";
 
 /** Rows that one command takes. */
@@ -31,10 +31,18 @@ export const shortName = (name: string): string =>
   /^[0-9a-f]{64}$/.test(name) ? name.slice(0, 12) : name;
 
 /** Rows taken later are a batch of their own, named after the one that they arrived in. */
-export const nameText = ({ name, replay_of_name: before }: RecordBatch): string =>
+export const nameText = ({ name, replay_of_name: before, ...batch }: RecordBatch): string =>
   before === null
-    ? shortName(name)
+    ? shortName(isOfAgents({ name, ...batch }) ? name.slice(AGENTS.length) : name)
     : `${name.split(" ").slice(-2).join(" ")} of ${shortName(before)}`;
+
+const AGENTS = "agents ";
+/** What agents measured in a minute has that for its name, and nobody sent it. */
+const isOfAgents = ({ name, sent_by: sender }: Pick<RecordBatch, "name" | "sent_by">) =>
+  sender === null && name.startsWith(AGENTS);
+
+export const senderText = (batch: RecordBatch): string =>
+  isOfAgents(batch) ? "Agents" : (batch.sent_by ?? UNKNOWN);
 
 const momentText = (seconds: number) => clockText(new Date(seconds * 1000));
 
