@@ -7,6 +7,7 @@ over.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import uuid
@@ -18,48 +19,57 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
-from weir.errors import InvalidProblem
-
-MOST_DAYS = 1000
-"""Days over which the rows of a batch may spread: each has a file of its own."""
 DAY_S = 86_400
 DATE = "date="
-FILE = re.compile(r"\.?batch-([0-9a-f-]{36})\.parquet")
+FILE = re.compile(r"\.?batch-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.parquet")
 
 
 def land(uri: str, table: str, batch: uuid.UUID, rows: Any) -> None:
-    """Keep rows of a batch below the folder `uri` of its system, on the disk once this returns.
-    Raises InvalidProblem where they are of too many days, OSError where they cannot be written."""
+    """Keep rows of a batch below the folder `uri` of its system, on the disk once this returns, in
+    the place of all that a former attempt has left of it. Raises OSError."""
     if not len(rows):
         return
     system, root = FileSystem.from_uri(uri)
-    day = np.floor(rows["at_s"].to_numpy() / DAY_S).astype(np.int64)
-    days = np.unique(day)
-    if len(days) > MOST_DAYS:
-        message = f"the rows are of {len(days):,} days, at most {MOST_DAYS:,} are taken; split them"
-        raise InvalidProblem("rows", message)
-    for each in days.tolist():
+    local = isinstance(system, LocalFileSystem)
+    day = days_of(rows["at_s"].to_numpy())
+    days = np.unique(day).tolist()
+    written = []
+    for each in days:
         folder = f"{root}/{table}/{DATE}{np.datetime64(each, 'D')}"
         system.create_dir(folder, recursive=True)
         part = rows if len(days) == 1 else rows.filter(pa.array(day == each))
-        _write(system, f"{folder}/batch-{batch}.parquet", part)
+        written.append(f"{folder}/batch-{batch}.parquet")
+        _write(system, written[-1], part)
+    for path in set(_files_of(system, f"{root}/{table}", batch)) - set(written):
+        system.delete_file(path)
+    if local:
+        _sync(f"{root}/{table}")
+        _sync(root)
 
 
-def batch_files(
-    uri: str, table: str, batch: uuid.UUID, since_s: float, until_s: float
-) -> list[str]:
-    """Return the paths of a batch's files; its rows are of `since_s` to `until_s`."""
+def unland(uri: str, table: str, batch: uuid.UUID) -> None:
+    """Remove the files of a batch that does not come about. Raises OSError."""
     system, root = FileSystem.from_uri(uri)
-    first, last = (
-        np.datetime64(int(since_s // DAY_S), "D"),
-        np.datetime64(int(until_s // DAY_S), "D"),
-    )
-    folders = system.get_file_info(FileSelector(f"{root}/{table}", allow_not_found=True))
+    for path in _files_of(system, f"{root}/{table}", batch):
+        system.delete_file(path)
+
+
+def days_of(at_s: np.ndarray) -> np.ndarray:
+    """Return the day of each moment (Unix seconds), in days since 1970, in UTC."""
+    days: np.ndarray = np.floor_divide(at_s, DAY_S).astype(np.int64)
+    return days
+
+
+def batch_files(uri: str, table: str, batch: uuid.UUID) -> list[str]:
+    """Return the paths of the files of a batch."""
+    system, root = FileSystem.from_uri(uri)
+    return _files_of(system, f"{root}/{table}", batch)
+
+
+def _files_of(system: Any, folder: str, batch: uuid.UUID) -> list[str]:
+    days = system.get_file_info(FileSelector(folder, allow_not_found=True))
     paths = [
-        f"{each.path}/batch-{batch}.parquet"
-        for each in folders
-        if each.base_name.startswith(DATE)
-        and first <= np.datetime64(each.base_name[len(DATE) :]) <= last
+        f"{each.path}/batch-{batch}.parquet" for each in days if each.base_name.startswith(DATE)
     ]
     return sorted(each.path for each in system.get_file_info(paths) if each.type == FileType.File)
 
@@ -69,7 +79,7 @@ def remove_files(uri: str, *, kept: Callable[[uuid.UUID], bool], unchanged_since
     (Unix seconds), and folders that are empty then. Returns how many files were removed."""
     system, root = FileSystem.from_uri(uri)
     inside = system.get_file_info(FileSelector(root, recursive=True, allow_not_found=True))
-    removed, full = 0, set()
+    removed = 0
     for each in inside:
         if each.type != FileType.File:
             continue
@@ -78,24 +88,23 @@ def remove_files(uri: str, *, kept: Callable[[uuid.UUID], bool], unchanged_since
         # What begins with a dot is what somebody died over while writing it.
         finished = not each.base_name.startswith(".")
         if named is None or young or (finished and kept(uuid.UUID(named[1]))):
-            full.add(each.path.rpartition("/")[0])
             continue
         system.delete_file(each.path)
         removed += 1
-    for each in inside:
-        if each.base_name.startswith(DATE) and each.path not in full:
-            _remove_if_empty(system, each.path)
+    # Elsewhere than on a disk a folder is a prefix of names, and gone with the last of them.
+    if isinstance(system, LocalFileSystem):
+        folders = [each.path for each in inside if each.type == FileType.Directory]
+        for folder in [*sorted(folders, key=len, reverse=True), root]:
+            with contextlib.suppress(OSError):  # it is not empty
+                os.rmdir(folder)
     return removed
 
 
-def _remove_if_empty(system: Any, folder: str) -> None:
-    # On a local disk a batch may land meanwhile: only the disk itself can tell. Elsewhere a folder
-    # is a prefix of names, and gone with the last of them.
-    if isinstance(system, LocalFileSystem):
-        try:
-            os.rmdir(folder)
-        except OSError:
-            return
+def folders_in(uri: str) -> list[str]:
+    """Return the names of the folders directly in one."""
+    system, root = FileSystem.from_uri(uri)
+    inside = system.get_file_info(FileSelector(root, allow_not_found=True))
+    return [each.base_name for each in inside if each.type == FileType.Directory]
 
 
 def _write(system: Any, path: str, rows: Any) -> None:

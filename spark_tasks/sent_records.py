@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyarrow import compute, parquet
 from pyarrow import json as arrow_json
 
+from spark_tasks.landing import days_of
 from spark_tasks.records import TABLES, UNREADABLE, Column, check_rows, misfit
 from weir.errors import InvalidProblem
 
@@ -23,8 +24,10 @@ JSON_LINES, CSV, PARQUET = "application/x-ndjson", "text/csv", "application/vnd.
 
 MOST_ROWS = 100_000
 """Of one batch."""
-MOST_BYTES = 512 * 1024 * 1024
-"""Of the columns of a batch once they are unpacked, as its own file says."""
+MOST_BYTES = 128 * 1024 * 1024
+"""Of all texts of a batch, however often a file packs the same one."""
+MOST_DAYS = 1000
+"""Days over which the rows of a batch may spread: each has a file of its own."""
 MOST_CHARACTERS = 200
 """Of a name, as in the catalogue."""
 MOST_OF_METRIC = 64
@@ -46,6 +49,8 @@ class SetAside:
     problem: str
     content: bytes
     """As it was sent, or as JSON."""
+    whole: bool = True
+    """Whether that is all of the row, so that it can be checked again as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +61,8 @@ class SentRows:
     """A table of those that could be read, with the columns that were given."""
     places: np.ndarray
     """The place of each of them in the batch."""
-    content: Callable[[int], bytes]
-    """Gives what was sent of one of them, by its number in the table."""
+    content: Callable[[int], tuple[bytes, bool]]
+    """Gives what was sent of one of them, by its number in the table, and whether that is all."""
     unread: Sequence[SetAside]
     """The others."""
 
@@ -100,7 +105,7 @@ def check_batch(
 ) -> CheckedBatch:
     """Check the rows of a batch that arrived at `now_s` (Unix seconds). `late_after_s`: how much
     older than that a record may be; None: as old as it likes."""
-    whole, problem, problems = check_rows(table, sent.columns)
+    checked, problem, problems = check_rows(table, sent.columns)
 
     def add(wrong: np.ndarray, words: str) -> None:
         problems.append(words)
@@ -109,19 +114,25 @@ def check_batch(
     for column in TABLES[table]:
         if column.kind == "text":
             most = MOST_OF_METRIC if column.name == "metric" else MOST_CHARACTERS
-            for words, wrong in _odd_names(whole[column.name], most):
+            for words, wrong in _odd_names(checked[column.name], most):
                 add(wrong, f"{column.name}: {words}")
-    at_s = whole["at_s"].to_numpy()
+    at_s = checked["at_s"].to_numpy()
     add(at_s > now_s + EARLY_S, f"at_s: more than {EARLY_S:,.0f} s ahead of the clock of Weir")
     if late_after_s is not None:
         late = at_s < now_s - late_after_s
         add(late, f"at_s: late, more than {late_after_s:,.0f} s before it arrived")
+    fits = problem == 0
+    day = days_of(np.where(fits, at_s, 0.0))
+    days = np.unique(day[fits])
+    if len(days) > MOST_DAYS:
+        add(~np.isin(day, days[:MOST_DAYS]), f"at_s: the batch is of more than {MOST_DAYS:,} days")
     aside = list(sent.unread)
     for number in np.flatnonzero(problem).tolist():
-        words, content = problems[problem[number] - 1], sent.content(number)
-        aside.append(SetAside(row=int(sent.places[number]), problem=words, content=content))
+        words, (content, whole) = problems[problem[number] - 1], sent.content(number)
+        row = int(sent.places[number])
+        aside.append(SetAside(row=row, problem=words, content=content, whole=whole))
     aside.sort(key=lambda each: each.row)
-    return CheckedBatch(rows=whole.filter(pa.array(problem == 0)), set_aside=aside)
+    return CheckedBatch(rows=checked.filter(pa.array(problem == 0)), set_aside=aside)
 
 
 def _odd_names(names: Any, most: int) -> Iterator[tuple[str, np.ndarray]]:
@@ -147,6 +158,7 @@ class _Row:
 
     row: int
     content: bytes
+    whole: bool = True
     values: Mapping[str, Any] | None = None
     problem: str = ""
 
@@ -163,7 +175,8 @@ def _in_columns(rows: Iterable[_Row], table: str) -> SentRows:
         cells: Any = None if each.problem else _cells(each.values or {}, columns)
         if each.problem or isinstance(cells, str):
             problem = each.problem or cells
-            unread.append(SetAside(row=each.row, problem=problem, content=each.content))
+            content, whole = each.content, each.whole
+            unread.append(SetAside(row=each.row, problem=problem, content=content, whole=whole))
             continue
         places.append(each.row)
         contents.append(each.content)
@@ -172,7 +185,7 @@ def _in_columns(rows: Iterable[_Row], table: str) -> SentRows:
     return SentRows(
         columns=pa.table(values, schema=_schema(table)),
         places=np.array(places, dtype=np.int64),
-        content=contents.__getitem__,
+        content=lambda number: (contents[number], True),
         unread=unread,
     )
 
@@ -195,7 +208,7 @@ def _json_lines(body: bytes, table: str) -> SentRows:
     return SentRows(
         columns=columns,
         places=np.arange(len(lines)),
-        content=lines.__getitem__,
+        content=lambda number: (lines[number], True),
         unread=(),
     )
 
@@ -224,7 +237,8 @@ def _all_at_once(body: bytes, lines: Sequence[bytes], table: str) -> Any:
 def _json_row(row: int, line: bytes) -> _Row:
     if len(line) > LONGEST_LINE_BYTES:
         problem = f"longer than {LONGEST_LINE_BYTES // 1024} KiB"
-        return _Row(row=row, content=line[:LONGEST_LINE_BYTES], problem=problem)
+        content = line[:LONGEST_LINE_BYTES]
+        return _Row(row=row, content=content, whole=False, problem=problem)
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
@@ -249,18 +263,18 @@ def _csv_rows(body: bytes, table: str) -> Iterator[_Row]:
     row = 0
     try:
         for cells in reader:
-            if not any(cells):
+            if not cells:
                 continue
             if header is None:
                 header = [name.strip() for name in cells]
                 _check_header(header, table)
                 continue
-            given = dict(zip(header, cells, strict=False))
             if len(cells) != len(header):
                 problem = f"has {len(cells)} cells, the header {len(header)}"
-                yield _Row(row=row, content=json.dumps(given).encode(), problem=problem)
+                content = json.dumps(cells).encode()
+                yield _Row(row=row, content=content, whole=False, problem=problem)
             else:
-                yield _csv_row(row, given, kinds)
+                yield _csv_row(row, dict(zip(header, cells, strict=True)), kinds)
             row += 1
     except csv.Error as error:
         raise InvalidProblem("rows", f"line {reader.line_num} is no CSV: {error}") from None
@@ -285,22 +299,23 @@ def _csv_row(row: int, cells: Mapping[str, str], kinds: Mapping[str, str]) -> _R
             elif NUMBER.fullmatch(text):
                 text = float(text)
         values[name] = text
-    return _Row(row=row, content=json.dumps(values).encode(), values=values)
+    return _Row(row=row, content=json.dumps({**cells, **values}).encode(), values=values)
 
 
 def _parquet(body: bytes, table: str) -> SentRows:
     try:
         with parquet.ParquetFile(pa.BufferReader(body)) as file:
-            shape = file.metadata
-            groups = [shape.row_group(at) for at in range(shape.num_row_groups)]
-            problem = misfit(file.schema_arrow, table)
-            if problem is not None:
-                name, _, words = problem.partition(": ")
-                raise InvalidProblem(name, f"{words}; give the columns of {table}")
-            _check_number(shape.num_rows)
-            if sum(group.total_byte_size for group in groups) > MOST_BYTES:
-                raise InvalidProblem("rows", "unpacked it is larger than 512 MiB; split it")
-            names = [each.name for each in TABLES[table] if each.name in file.schema_arrow.names]
+            rows, schema = file.metadata.num_rows, file.schema_arrow
+        problem = misfit(schema, table)
+        if problem is not None:
+            name, _, words = problem.partition(": ")
+            raise InvalidProblem(name, f"{words}; give the columns of {table}")
+        _check_number(rows)
+        names = [each.name for each in TABLES[table] if each.name in schema.names]
+        # A text that many rows share is read once: what they are together is known before it is
+        # in memory.
+        texts = [each.name for each in TABLES[table] if each.kind == "text" and each.name in names]
+        with parquet.ParquetFile(pa.BufferReader(body), read_dictionary=texts) as file:
             columns = file.read(columns=names)
     except InvalidProblem:
         raise
@@ -308,6 +323,10 @@ def _parquet(body: bytes, table: str) -> SentRows:
         line = (str(error).splitlines() or [type(error).__name__])[0]
         raise InvalidProblem("rows", f"cannot be read as Parquet: {line}") from None
     _check_number(len(columns))
+    if sum(_text_bytes(columns[name]) for name in texts) > MOST_BYTES:
+        raise InvalidProblem(
+            "rows", f"its texts are longer than {MOST_BYTES // 2**20} MiB; split it"
+        )
     return SentRows(
         columns=columns,
         places=np.arange(len(columns)),
@@ -316,19 +335,42 @@ def _parquet(body: bytes, table: str) -> SentRows:
     )
 
 
-def _row_as_json(columns: Any, number: int) -> bytes:
-    values = {name: _as_json(columns[name][number]) for name in columns.column_names}
-    return json.dumps(values).encode()
+def _text_bytes(column: Any) -> int:
+    """Return how long the texts of a column are together, bytes."""
+    total = 0
+    for chunk in column.chunks:
+        if pa.types.is_null(chunk.type):
+            continue
+        if pa.types.is_dictionary(chunk.type):
+            sizes = compute.binary_length(chunk.dictionary).take(chunk.indices)
+        else:
+            sizes = compute.binary_length(chunk)
+        total += compute.sum(sizes.cast(pa.int64())).as_py() or 0
+    return total
 
 
-def _as_json(cell: Any) -> Any:
+def _row_as_json(columns: Any, number: int) -> tuple[bytes, bool]:
+    values, whole = {}, True
+    for name in columns.column_names:
+        values[name], exact = _as_json(columns[name].slice(number, 1))
+        whole = whole and exact
+    content = json.dumps(values).encode()
+    return content[:LONGEST_LINE_BYTES], whole and len(content) <= LONGEST_LINE_BYTES
+
+
+def _as_json(cell: Any) -> tuple[Any, bool]:
+    """Return the only value of a column, and whether that is all of it."""
+    kind = cell.type
+    if pa.types.is_timestamp(kind):
+        ticks = cell.cast(pa.int64())[0].as_py()
+        # Calendars and lists of time zones end somewhere; a file may name any moment and zone.
+        return (None if ticks is None else f"{np.datetime64(ticks, kind.unit)}Z"), True
     try:
-        value = cell.as_py()
+        value = cell[0].as_py()
     except UnicodeDecodeError:
-        return cell.cast(pa.string()).cast(pa.binary()).as_py().decode(errors="replace")
-    except (ValueError, OverflowError):
-        return str(cell)  # a moment that a calendar does not have
-    return value if value is None or isinstance(value, str | int | float) else str(value)
+        raw = cell.cast(pa.string()).cast(pa.binary())[0].as_py()
+        return raw.decode(errors="replace"), False
+    return value, True
 
 
 _READERS: Mapping[str, Callable[[bytes, str], SentRows]] = {

@@ -28,7 +28,10 @@ class RecordBatch(BaseModel):
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="record_batches")
     table = models.CharField(max_length=16, choices=RecordTable.choices)
-    name = models.CharField(max_length=200, help_text="The sender's, or the digest of its rows.")
+    name = models.CharField(
+        max_length=200,
+        help_text="The sender's, or the digest of what was sent; those of Weir begin with `weir/`.",
+    )
     sha256 = models.CharField(max_length=64)
     media_type = models.CharField(max_length=100, blank=True)
     size_bytes = models.PositiveBigIntegerField()
@@ -86,6 +89,9 @@ class SetAsideRow(models.Model):
     row = models.PositiveIntegerField(help_text="Its place in the batch; the first is 0.")
     problem = models.CharField(max_length=200)
     content = models.BinaryField(help_text="As it was sent; a row of Parquet as JSON.")
+    whole = models.BooleanField(
+        help_text="The content is all of the row: it can be checked again as it is."
+    )
     ended_at = models.DateTimeField(null=True)
     ended_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"

@@ -7,18 +7,20 @@ from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from spark_tasks.landing import MOST_DAYS, batch_files, land, remove_files
+from spark_tasks.landing import batch_files, days_of, land, remove_files, unland
 from spark_tasks.pipeline import compute_here
 from spark_tasks.sent_records import (
     CSV,
     EARLY_S,
     JSON_LINES,
+    MOST_DAYS,
     PARQUET,
     check_batch,
     rows_again,
@@ -268,27 +270,73 @@ def test_a_batch_lies_by_day_and_is_written_over_by_its_repeat(tmp_path):
         f"messages/date={date}/batch-{batch}.parquet"
         for date in ("1969-12-31", "2026-11-28", "2026-11-29")
     ]
-    assert batch_files(uri, "messages", batch, -0.5, NOW_S) == [str(file) for file in files]
-    assert batch_files(uri, "messages", uuid.uuid4(), -0.5, NOW_S) == []
+    assert batch_files(uri, "messages", batch) == [str(file) for file in files]
+    assert batch_files(uri, "messages", uuid.uuid4()) == []
     out = tmp_path / "facts"
     summary = json.loads(compute_here(uri, out.as_uri(), window_s=60, report=lambda *_: None))
     assert summary["records"] == {"messages": {"rows": 4, "used": 4, "quarantined": {}}}
 
 
-def test_rows_of_too_many_days_are_refused_before_any_is_written(tmp_path):
-    rows = checked(
-        lines(*({**MESSAGE, "at_s": day * DAY_S} for day in range(MOST_DAYS + 1))),
-        late_after_s=None,
-    ).rows
-    with pytest.raises(InvalidProblem, match="1,001 days"):
-        land(tmp_path.as_uri(), "messages", uuid.uuid4(), rows)
-    assert not list(tmp_path.iterdir())
+def test_a_batch_that_is_landed_again_has_no_day_of_the_attempt_before(tmp_path):
+    uri, batch, other = tmp_path.as_uri(), uuid.uuid4(), uuid.uuid4()
+    for each in (other, batch):
+        days = (lines({**MESSAGE, "at_s": day * DAY_S}) for day in range(3))
+        land(uri, "messages", each, checked(b"".join(days), late_after_s=None).rows)
+    rows = checked(lines({**MESSAGE, "at_s": DAY_S}), late_after_s=None).rows
+    land(uri, "messages", batch, rows)
+    (file,) = batch_files(uri, "messages", batch)
+    assert "date=1970-01-02" in file
+    assert len(batch_files(uri, "messages", other)) == 3
+    unland(uri, "messages", other)
+    assert [str(path) for path in tmp_path.rglob("*.parquet")] == [file]
+
+
+def test_a_moment_is_of_one_day_however_near_to_its_border(tmp_path):
+    moments = [-5e-324, -0.0, 0.0, 5e-324, DAY_S, float(np.nextafter(DAY_S, 0))]
+    rows = checked(lines(*({**MESSAGE, "at_s": at} for at in moments)), late_after_s=None).rows
+    assert days_of(rows["at_s"].to_numpy()).tolist() == [-1, 0, 0, 0, 1, 0]
+
+
+def test_rows_beyond_a_thousand_days_are_set_aside():
+    days = [{**MESSAGE, "at_s": day * DAY_S} for day in range(MOST_DAYS + 1, -1, -1)]
+    batch = checked(lines(*days, {**MESSAGE, "at_s": 9 * DAY_S}), late_after_s=None)
+    words = "at_s: the batch is of more than 1,000 days"
+    assert problems(batch) == {0: words, 1: words}
+    assert len(batch.rows) == MOST_DAYS + 1
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin", "+05:30", "Mars/Olympus", "+99:99"])
+def test_moments_that_no_calendar_has_are_set_aside_as_they_are(unit, zone):
+    kind = pa.timestamp(unit, tz=zone)
+    # A file has seconds as milliseconds.
+    most = (1 << 62) // (1000 if unit == "s" else 1)
+    ticks = [0, most, -most, None]
+    columns = {"at_s": pa.array(ticks, pa.int64()).cast(kind), "topic": [""] * 4}
+    out = BytesIO()
+    parquet.write_table(pa.table({**columns, "publisher": ["p"] * 4}), out, version="2.6")
+    batch = checked(out.getvalue(), media_type=PARQUET)
+    assert len(batch.set_aside) == 4
+    assert json.loads(batch.set_aside[0].content)["at_s"].startswith("1970-01-01T00:00:00")
+    assert all(each.whole for each in batch.set_aside)
+
+
+def test_texts_that_a_file_packs_are_counted_as_long_as_they_are():
+    rows = 5000
+    table = pa.table(
+        {"at_s": [1.0] * rows, "topic": ["z" * 30_000] * rows, "publisher": ["p"] * rows}
+    )
+    out = BytesIO()
+    parquet.write_table(table, out, compression="zstd")
+    assert len(out.getvalue()) < 100_000
+    with pytest.raises(InvalidProblem, match="texts are longer than 128 MiB"):
+        sent_rows(out.getvalue(), PARQUET, "messages")
 
 
 def test_files_without_a_batch_are_removed_once_they_are_old(tmp_path):
     uri, kept, gone = tmp_path.as_uri(), uuid.uuid4(), uuid.uuid4()
-    for batch, at_s in ((kept, NOW_S), (gone, NOW_S), (gone, NOW_S - DAY_S)):
-        rows = checked(lines({**MESSAGE, "at_s": at_s})).rows
+    for batch, moments in ((kept, [NOW_S]), (gone, [NOW_S, NOW_S - DAY_S])):
+        rows = checked(lines(*({**MESSAGE, "at_s": at_s} for at_s in moments))).rows
         land(uri, "messages", batch, rows)
     folder = next(tmp_path.glob("messages/date=*")).parent
     unfinished = folder / "date=2026-11-29" / f".batch-{kept}.parquet-{uuid.uuid4()}"
@@ -302,6 +350,9 @@ def test_files_without_a_batch_are_removed_once_they_are_old(tmp_path):
     left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert left == {f"batch-{kept}.parquet", "notes.txt"}
     assert [path.name for path in folder.iterdir()] == ["date=2026-11-29"]
+    other.unlink()
+    assert remove_files(uri, kept=lambda _: False, unchanged_since_s=1001.0) == 1
+    assert not tmp_path.exists()
     assert (
         remove_files((tmp_path / "none").as_uri(), kept=lambda _: True, unchanged_since_s=9e9) == 0
     )

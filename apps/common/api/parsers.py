@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
-from rest_framework.exceptions import ParseError, ValidationError
+from rest_framework.exceptions import ParseError, UnsupportedMediaType, ValidationError
 from rest_framework.parsers import BaseParser, JSONParser
 from rest_framework.renderers import JSONRenderer
 
@@ -67,8 +67,12 @@ class RawBody(KeptBody):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """Return the bytes. Raises RequestDataTooBig."""
+        """Return the bytes. Raises RequestDataTooBig, UnsupportedMediaType."""
         _refuse_charset(media_type)
+        request = (parser_context or {}).get("request")
+        coding = request.headers.get("Content-Encoding", "") if request is not None else ""
+        if coding.strip().lower() not in ("", "identity"):
+            raise UnsupportedMediaType(coding, detail=f"Send the body as it is, not as {coding}.")
         return self.raw(stream)
 
 

@@ -20,6 +20,7 @@ from apps.records.selectors import records_folder, settings_of
 from apps.records.services.batches import KIND, NEWS_EVERY_S
 from apps.runs.services.gateway import landing, minutes
 from apps.systems.models import System
+from apps.systems.services import keep
 from weir.errors import InvalidProblem
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,8 @@ def sums_add(batch: RecordBatch) -> bool:
     missing or damaged, and OSError where their storage cannot be reached.
     """
     with transaction.atomic():
+        if not keep(batch.system_id):
+            return False
         waiting = RecordBatch.objects.select_for_update(
             skip_locked=True, no_key=True, of=("self",)
         ).filter(pk=batch.pk, rolled_up_at=None)
@@ -116,11 +119,8 @@ def _waiting(most: int) -> list[RecordBatch]:
 
 def _sums_of(batch: RecordBatch) -> dict[str, Any]:
     """Return the sums of a batch's rows by name. Raises InvalidProblem, OSError."""
-    # A batch without rows that fit is marked when it arrives.
-    assert batch.since_s is not None
-    assert batch.until_s is not None
     uri = records_folder(batch.system)
-    paths = landing().batch_files(uri, batch.table, batch.public_id, batch.since_s, batch.until_s)
+    paths = landing().batch_files(uri, batch.table, batch.public_id)
     sums: dict[str, Any] = minutes().minute_sums(
         uri,
         batch.table,

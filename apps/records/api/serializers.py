@@ -10,6 +10,7 @@ from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import EDIT_ONLY, PublicId, choices, command_list
 from apps.common.api.forms import Form, ModelForm
 from apps.records.models import RecordBatch, RecordSettings, RecordTable, SetAsideRow
+from apps.records.services.batches import RESERVED
 from apps.systems.api.entities import SystemReference
 
 SET_ASIDE_STATES = choices("waiting", "taken", "discarded")
@@ -29,8 +30,15 @@ class RecordBatchQuery(Form[dict[str, Any]]):
         allow_blank=True,
         max_length=200,
         help_text="A name that no other batch of this table has; left out: the SHA-256 of the "
-        "body, so that the same bytes are taken once.",
+        "body, so that the same bytes are taken once. Not one that begins with `weir/`.",
     )
+
+    def validate_batch(self, name: str) -> str:
+        if name.startswith(RESERVED):
+            raise serializers.ValidationError(f"Names that begin with {RESERVED} are Weir's own.")
+        if not name.isprintable():
+            raise serializers.ValidationError("Holds a character that cannot be shown.")
+        return name
 
 
 class RecordBatchSerializer(serializers.ModelSerializer[RecordBatch]):
@@ -119,6 +127,12 @@ class SetAsideSerializer(serializers.ModelSerializer[SetAsideRow]):
         "as JSON."
     )
     is_cut = serializers.SerializerMethodField(help_text="`content` is longer than it is shown.")
+    is_whole = serializers.BooleanField(
+        source="whole",
+        read_only=True,
+        help_text="It can be checked again as it is. Otherwise it was too long to be kept, or no "
+        "row of the table, and fits only once it is amended.",
+    )
     ended_by = serializers.CharField(
         source="ended_by.display_name", read_only=True, allow_null=True, default=None
     )
@@ -143,6 +157,7 @@ class SetAsideSerializer(serializers.ModelSerializer[SetAsideRow]):
             "problem",
             "content",
             "is_cut",
+            "is_whole",
             "arrived_at",
             "state",
             "ended_at",
@@ -225,7 +240,20 @@ class ReplaySerializer(ChoiceSerializer):
         attrs = super().validate(attrs)
         if attrs.get("amended") and "batch" not in attrs:
             raise serializers.ValidationError({"amended": "Name the `batch` of these rows."})
+        rows = [each["row"] for each in attrs.get("amended", [])]
+        twice = [row for row in rows if rows.count(row) > 1]
+        if twice:
+            raise serializers.ValidationError({"amended": f"Row {twice[0]} stands here twice."})
         return attrs
+
+
+class RefusedRowSerializer(serializers.Serializer[Any]):
+    """Describe what is wrong with a row as it was amended."""
+
+    batch = serializers.UUIDField(source="batch.public_id")
+    batch_name = serializers.CharField(source="batch.name")
+    row = serializers.IntegerField(help_text="Its place in the batch, from 0.")
+    problem = serializers.CharField()
 
 
 class ReplayedSerializer(serializers.Serializer[Any]):
@@ -234,7 +262,10 @@ class ReplayedSerializer(serializers.Serializer[Any]):
     taken = serializers.IntegerField(help_text="Rows that fit now, and count.")
     set_aside = serializers.IntegerField(help_text="Rows that do not fit now either.")
     left = serializers.IntegerField(
-        help_text="Rows that match and were not looked at: one request takes 100,000."
+        help_text="Rows that match and were not looked at: one request takes 20,000."
+    )
+    amended = RefusedRowSerializer(
+        many=True, help_text="Rows that do not fit as they were amended; they stay as they were."
     )
 
 
@@ -243,7 +274,7 @@ class DiscardedSerializer(serializers.Serializer[Any]):
 
     discarded = serializers.IntegerField(help_text="Rows that were given up.")
     left = serializers.IntegerField(
-        help_text="Rows that match and still wait: one request takes 100,000."
+        help_text="Rows that match and still wait: one request takes 20,000."
     )
 
 

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
-from apps.common.api.filters import CreatedFilter, FilterSet, Ordering
+from apps.common.api.filters import CreatedFilter, FilterSet, Ordering, TrueOrFalse
 from apps.common.api.forms import Form
 from apps.common.api.parsers import RawBody
 from apps.common.api.preconditions import repeatable
@@ -69,7 +69,7 @@ class RecordBatchFilter(CreatedFilter):
     """Filter batches by system, table, time and whether rows of them wait."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
-    waiting = filters.BooleanFilter(
+    waiting = TrueOrFalse(
         method="with_waiting", help_text="`true`: those alone of which rows wait."
     )
 
@@ -184,7 +184,7 @@ class SetAsideViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[SetAsideRow
         """Check rows again that wait, and take those that fit now, however old they are.
 
         What is taken is a batch of its own, of the table and the name of the first. One request
-        takes 100,000 rows; `left` says how many match beyond that.
+        takes 20,000 rows; `left` says how many match beyond that.
         """
         form = ReplaySerializer(data=request.data)
         form.is_valid(raise_exception=True)

@@ -10,11 +10,13 @@ from apps.runs.services.gateway import data_folder
 from apps.systems.models import System
 
 WAITS = Q(ended_at=None)
+RECORDS = "records"
+"""The folder of the records of all systems, in that of the installation's data."""
 
 
 def records_folder(system: System) -> str:
     """Return the address of the folder of a system's records."""
-    return data_folder(f"records/{system.public_id}")
+    return data_folder(f"{RECORDS}/{system.public_id}")
 
 
 def settings_of(system: System) -> RecordSettings:

@@ -1,10 +1,11 @@
 """Take batches of records, each once: rows that fit are kept as files, the others set aside."""
 
+import contextlib
 import hashlib
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -21,13 +22,16 @@ from apps.records.models import RecordBatch, SetAsideRow
 from apps.records.selectors import WAITS, records_folder, settings_of
 from apps.runs.services.gateway import landing, sent_records
 from apps.systems.models import System
+from apps.systems.services import keep
 from weir.errors import InvalidProblem
 
 logger = logging.getLogger(__name__)
 KIND = "record_batch"
 NEWS_EVERY_S = 2.0
-MOST_AT_ONCE = 100_000
+MOST_AT_ONCE = 20_000
 """Rows set aside that one replay takes, or one command discards."""
+RESERVED = "weir/"
+"""What the names of batches begin with that nobody sent."""
 
 
 def batch_receive(
@@ -108,8 +112,10 @@ def _land(batch: RecordBatch, checked: Any) -> None:
     """Store a batch and its files, or neither. Raises ApplicationError.
 
     The row is inserted first, so that of two that land the same batch one waits for the other, and
-    committed last: whoever dies between leaves files that the sender's repeat writes over.
+    committed last: whoever dies between leaves files that the next who lands the batch replaces.
     """
+    if not keep(batch.system_id):
+        raise ApplicationError.of_field("system", "It was deleted meanwhile; nothing was kept.")
     batch.accepted = len(checked.rows)
     if batch.accepted:
         batch.since_s, batch.until_s = checked.since_s, checked.until_s
@@ -118,17 +124,24 @@ def _land(batch: RecordBatch, checked: Any) -> None:
     batch.save(force_insert=True)
     SetAsideRow.objects.bulk_create(
         (
-            SetAsideRow(batch=batch, row=each.row, problem=each.problem, content=each.content)
+            SetAsideRow(
+                batch=batch,
+                row=each.row,
+                problem=each.problem,
+                content=each.content,
+                whole=each.whole,
+            )
             for each in checked.set_aside
         ),
         batch_size=5000,
     )
+    uri = records_folder(batch.system)
     try:
-        landing().land(records_folder(batch.system), batch.table, batch.public_id, checked.rows)
-    except InvalidProblem as error:
-        raise ApplicationError.of_field(error.path, error.message) from error
+        landing().land(uri, batch.table, batch.public_id, checked.rows)
     except OSError as error:
         logger.exception("records of %s cannot be written", batch.system)
+        with contextlib.suppress(OSError):
+            landing().unland(uri, batch.table, batch.public_id)
         raise ApplicationError(
             "records_not_written",
             "The records cannot be written now, so none was kept; send them again later.",
@@ -158,89 +171,141 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A row that does not fit now either, and its first problem."""
+
+    batch: RecordBatch
+    row: int
+    problem: str
+
+
+@dataclass(slots=True, kw_only=True)
 class Replayed:
     """What became of the rows that were checked again."""
 
-    taken: int
-    set_aside: int
+    taken: int = 0
+    set_aside: int = 0
     """Rows that do not fit now either."""
-    left: int
+    left: int = 0
     """Rows of the choice that were more than one call takes."""
+    amended: list[Refused] = field(default_factory=list)
+    """Of those that do not fit the ones that were amended."""
 
 
-@transaction.atomic
 def set_aside_replay(
     *, choice: Choice, actor: User | None, amended: Mapping[int, str], reason: str = ""
 ) -> Replayed:
     """Check rows that were set aside again, however old they are, and take those that fit now: each
-    batch gets a batch with these of its rows.
+    batch gets a batch with these of its rows, in a transaction of its own.
 
-    `amended` has rows of the batch of the choice as JSON that stands for what was sent. What is
-    wrong with the others is stored anew. Raises Conflict `nothing_waits`, ApplicationError.
+    `amended` has rows of the batch of the choice as JSON that stands for what was sent; it is kept
+    where it fits, and nowhere else. Raises Conflict `nothing_waits`, ApplicationError.
     """
-    waiting, left = _waiting(choice)
-    taken = 0
-    for _, rows in groupby(waiting, key=lambda row: row.batch_id):
-        taken += _replay(list(rows), actor, amended)
-    counts = {"taken": taken, "set_aside": len(waiting) - taken}
-    _audit(choice, "replay", actor, reason, counts)
-    _publish(choice.system)
-    return Replayed(left=left, **counts)
+    keys, left = _waiting(choice)
+    odd = set(amended) - {row for _, _, row in keys}
+    if odd:
+        message = f"Row {min(odd)} of the batch does not wait, or was not chosen."
+        raise ApplicationError.of_field("amended", message)
+    done = Replayed(left=left)
+    try:
+        for batch, group in groupby(keys, key=lambda key: key[0]):
+            _replay(batch, [pk for _, pk, _ in group], actor, amended, done)
+    finally:
+        if done.taken or done.set_aside:
+            counts = {"taken": done.taken, "set_aside": done.set_aside}
+            _audit(choice, "replay", actor, reason, counts)
+    return done
 
 
-def _replay(waiting: list[SetAsideRow], actor: User | None, amended: Mapping[int, str]) -> int:
-    """Check rows of one batch again; return how many were taken."""
-    engine, batch, now = sent_records(), waiting[0].batch, timezone.now()
+@transaction.atomic
+def _replay(
+    batch_key: int, keys: list[int], actor: User | None, amended: Mapping[int, str], done: Replayed
+) -> None:
+    """Check rows of one batch again, and add what became of them to `done`."""
+    batch = RecordBatch.objects.select_related("system").filter(pk=batch_key).first()
+    if batch is None or not keep(batch.system_id):
+        return  # deleted meanwhile
+    engine, now = sent_records(), timezone.now()
+    waiting = list(
+        SetAsideRow.objects.filter(WAITS, pk__in=keys).select_for_update().order_by("row")
+    )
     sent = [
-        (each.row, amended.get(each.row, "").encode() or bytes(each.content)) for each in waiting
+        (each.row, amended[each.row].encode() if each.row in amended else bytes(each.content))
+        for each in waiting
+        if each.whole or each.row in amended
     ]
     checked = engine.check_batch(
         engine.rows_again(sent, batch.table), batch.table, now_s=now.timestamp(), late_after_s=None
     )
-    aside = {each.row: each for each in checked.set_aside}
-    refused = [each for each in waiting if each.row in aside]
-    for each in refused:
-        each.problem, each.content = aside[each.row].problem, aside[each.row].content
-    SetAsideRow.objects.bulk_update(refused, ["problem", "content"], batch_size=5000)
-    fitting = [each for each in waiting if each.row not in aside]
-    if not fitting:
-        return 0
-    number = batch.replays.count() + 1
-    content = b"\n".join(content for row, content in sent if row not in aside)
-    replay = RecordBatch(
-        public_id=uuid.uuid5(batch.public_id, f"replay {number}"),
+    problems = {each.row: each.problem for each in checked.set_aside}
+    taken = {row for row, _ in sent} - problems.keys()
+    _keep_problems(waiting, problems, amended)
+    if taken:
+        replay = _replayed_as(batch, [each for each in sent if each[0] in taken], actor)
+        _land(replay, engine.CheckedBatch(rows=checked.rows, set_aside=[]))
+        SetAsideRow.objects.filter(batch=batch, row__in=taken).update(
+            ended_at=now, ended_by=actor, taken_in=replay
+        )
+    done.taken += len(taken)
+    done.set_aside += len(waiting) - len(taken)
+    done.amended += [
+        Refused(batch=batch, row=row, problem=problem)
+        for row, problem in problems.items()
+        if row in amended
+    ]
+    _publish(batch.system)
+
+
+def _keep_problems(
+    waiting: Sequence[SetAsideRow], problems: Mapping[int, str], amended: Mapping[int, str]
+) -> None:
+    """Store other problems than before, of what was sent."""
+    changed = []
+    for each in waiting:
+        problem = problems.get(each.row, each.problem)
+        if each.row not in amended and problem != each.problem:
+            each.problem = problem
+            changed.append(each)
+    SetAsideRow.objects.bulk_update(changed, ["problem"], batch_size=1000)
+
+
+def _replayed_as(
+    batch: RecordBatch, sent: Sequence[tuple[int, bytes]], actor: User | None
+) -> RecordBatch:
+    """Return a new batch for rows of another one, not stored yet."""
+    content = b"\n".join(content for _, content in sent)
+    # A row is taken once, so no other batch has the same ones.
+    rows = hashlib.sha256(repr([row for row, _ in sent]).encode()).hexdigest()
+    name = f"{RESERVED}replay/{batch.public_id}/{rows[:16]}"
+    return RecordBatch(
+        public_id=batch_id(batch.system, batch.table, name),
         system=batch.system,
         table=batch.table,
-        name=f"{batch.public_id} replay {number}",
+        name=name,
         sha256=hashlib.sha256(content).hexdigest(),
-        media_type=engine.JSON_LINES,
+        media_type=sent_records().JSON_LINES,
         size_bytes=len(content),
-        rows=len(fitting),
+        rows=len(sent),
         sent_by=actor,
         replay_of=batch,
     )
-    _land(replay, engine.CheckedBatch(rows=checked.rows, set_aside=[]))
-    SetAsideRow.objects.filter(pk__in=[each.pk for each in fitting]).update(
-        ended_at=now, ended_by=actor, taken_in=replay
-    )
-    return len(fitting)
 
 
 @transaction.atomic
 def set_aside_discard(*, choice: Choice, actor: User | None, reason: str = "") -> tuple[int, int]:
     """Give up rows that were set aside; they are shown for as long as their batch is kept. Returns
     how many, and how many were more than one call takes. Raises Conflict `nothing_waits`."""
-    waiting, left = _waiting(choice)
-    SetAsideRow.objects.filter(pk__in=[each.pk for each in waiting]).update(
-        ended_at=timezone.now(), ended_by=actor
-    )
-    _audit(choice, "discard", actor, reason, {"discarded": len(waiting)})
+    keys, left = _waiting(choice)
+    rows = SetAsideRow.objects.filter(WAITS, pk__in=[pk for _, pk, _ in keys])
+    discarded = rows.update(ended_at=timezone.now(), ended_by=actor)
+    _audit(choice, "discard", actor, reason, {"discarded": discarded})
     _publish(choice.system)
-    return len(waiting), left
+    return discarded, left
 
 
-def _waiting(choice: Choice) -> tuple[list[SetAsideRow], int]:
-    """Return rows that wait, locked, by batch, and how many more there are. Raises Conflict."""
+def _waiting(choice: Choice) -> tuple[list[tuple[int, int, int]], int]:
+    """Return rows that wait, by batch: the keys of batch and row, and its place; and how many more
+    there are. Raises Conflict."""
     rows = SetAsideRow.objects.filter(WAITS, batch__system=choice.system)
     if choice.batch is not None:
         rows = rows.filter(batch=choice.batch)
@@ -250,13 +315,13 @@ def _waiting(choice: Choice) -> tuple[list[SetAsideRow], int]:
         rows = rows.filter(batch__table=choice.table)
     if choice.problem:
         rows = rows.filter(problem=choice.problem)
-    whole = rows.count()
-    locked = rows.select_related("batch__system").select_for_update(of=("self",))
-    chosen = list(locked.order_by("batch_id", "row")[:MOST_AT_ONCE])
+    chosen = list(
+        rows.order_by("batch_id", "row").values_list("batch_id", "pk", "row")[:MOST_AT_ONCE]
+    )
     if not chosen:
         message = "None of these rows waits any more; look at them again."
         raise Conflict("nothing_waits", message)
-    return chosen, max(0, whole - len(chosen))
+    return chosen, rows.count() - len(chosen)
 
 
 def _audit(

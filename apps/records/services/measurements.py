@@ -12,7 +12,7 @@ from django.utils import timezone
 from apps.catalog.models import ConsumerClass
 from apps.common.errors import Conflict
 from apps.records.models import RecordBatch, RecordTable
-from apps.records.services.batches import batch_id, batch_receive
+from apps.records.services.batches import RESERVED, batch_id, batch_receive
 from apps.systems.models import System
 from apps.telemetry.models import KEEP_SAMPLES, Sample
 from apps.telemetry.selectors.measured import means
@@ -128,4 +128,4 @@ def _minute(at: datetime) -> datetime:
 
 
 def _name(minute: datetime) -> str:
-    return f"agents {minute:%Y-%m-%dT%H:%MZ}"
+    return f"{RESERVED}agents/{minute:%Y-%m-%dT%H:%MZ}"

@@ -1,6 +1,6 @@
 """Edit systems and what belongs to them: one transaction, a new model version, an audit entry."""
 
-from apps.systems.services.edit import one_edit
+from apps.systems.services.edit import keep, one_edit
 from apps.systems.services.entities import (
     Change,
     entity_change,
@@ -33,6 +33,7 @@ __all__ = [
     "entity_create",
     "entity_delete",
     "entity_update",
+    "keep",
     "model_apply",
     "one_edit",
     "retention_set",

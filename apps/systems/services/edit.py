@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.audit.models import AuditEntry
@@ -21,6 +21,17 @@ def lock(system: System) -> System:
     Without its key: who holds other rows, and only refers to the system, need not wait for it.
     """
     return System.objects.select_for_update(no_key=True).get(pk=system.pk)
+
+
+def keep(system_id: int) -> bool:
+    """Keep a system from being deleted until the transaction ends; return False where it is gone.
+
+    Constraints are checked at the commit. Who adds to a system what may be in no edit of its model
+    says so at the beginning, so that a deletion waits, or is over by then.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM systems_system WHERE id = %s FOR KEY SHARE", [system_id])
+        return cursor.fetchone() is not None
 
 
 _in_one_edit: ContextVar[set[int] | None] = ContextVar("in_one_edit", default=None)

@@ -136,6 +136,8 @@ def system_delete(
     row = lock(system)
     check_version(row, expected_version)
     refuse_system_delete(row)
+    # With its key: who adds what hangs on the system has done so by now, or finds it gone.
+    System.objects.select_for_update().get(pk=row.pk)
     record(
         actor=actor,
         action="delete",

@@ -57,14 +57,6 @@ export const waitingRowsQuery = (system: string, asked: WaitingAsked) =>
       ),
   });
 
-/** One row as it is now; null where it is no longer kept. */
-export async function setAsideRow(batch: string, row: number): Promise<SetAside | null> {
-  const found = await take(
-    client.GET("/api/v1/set-aside-records", { params: { query: { batch, row } } }),
-  );
-  return found.results[0] ?? null;
-}
-
 export const setAsideReplay = (body: Schemas["ReplayRequest"]) =>
   take(
     client.POST("/api/v1/set-aside-records/replay", {

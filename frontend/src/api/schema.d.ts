@@ -4080,7 +4080,7 @@ export interface paths {
          * @description Check rows again that wait, and take those that fit now, however old they are.
          *
          *     What is taken is a batch of its own, of the table and the name of the first. One request
-         *     takes 100,000 rows; `left` says how many match beyond that.
+         *     takes 20,000 rows; `left` says how many match beyond that.
          *
          *     Role: editor.
          */
@@ -7894,7 +7894,7 @@ export interface components {
         Discarded: {
             /** @description Rows that were given up. */
             discarded: number;
-            /** @description Rows that match and still wait: one request takes 100,000. */
+            /** @description Rows that match and still wait: one request takes 20,000. */
             left: number;
         };
         /** @description The drawing; it has no points where the parameters allow none. */
@@ -13992,6 +13992,15 @@ export interface components {
         Recordings: {
             results: components["schemas"]["Recording"][];
         };
+        /** @description What is wrong with a row as it was amended. */
+        RefusedRow: {
+            /** Format: uuid */
+            batch: string;
+            batch_name: string;
+            /** @description Its place in the batch, from 0. */
+            row: number;
+            problem: string;
+        };
         /** @description The reason of a rejection. */
         RejectRequest: {
             comment: string;
@@ -14127,8 +14136,10 @@ export interface components {
             taken: number;
             /** @description Rows that do not fit now either. */
             set_aside: number;
-            /** @description Rows that match and were not looked at: one request takes 100,000. */
+            /** @description Rows that match and were not looked at: one request takes 20,000. */
             left: number;
+            /** @description Rows that do not fit as they were amended; they stay as they were. */
+            amended: components["schemas"]["RefusedRow"][];
         };
         /** @description The load of a node's resource or of a link against its capacity, with its price. */
         ResourceLoad: {
@@ -14673,6 +14684,8 @@ export interface components {
             readonly content: string;
             /** @description `content` is longer than it is shown. */
             readonly is_cut: boolean;
+            /** @description It can be checked again as it is. Otherwise it was too long to be kept, or no row of the table, and fits only once it is amended. */
+            readonly is_whole: boolean;
             /** Format: date-time */
             readonly arrived_at: string;
             readonly state: components["schemas"]["SetAsideStandingEnum"];
@@ -28822,7 +28835,7 @@ export interface operations {
     record_batches_create: {
         parameters: {
             query: {
-                /** @description A name that no other batch of this table has; left out: the SHA-256 of the body, so that the same bytes are taken once. */
+                /** @description A name that no other batch of this table has; left out: the SHA-256 of the body, so that the same bytes are taken once. Not one that begins with `weir/`. */
                 batch?: string;
                 /** @description The system that they are about. */
                 system: string;

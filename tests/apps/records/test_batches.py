@@ -1,5 +1,7 @@
 """Batches of records over the API: each counts once, and no row is lost without a word."""
 
+import gzip
+import io
 import json
 import os
 import threading
@@ -7,16 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import quote
 
+import pyarrow as pa
 import pytest
 from django.db import connection
 from django.utils import timezone
+from pyarrow import parquet
 from pyarrow.fs import LocalFileSystem
 
 from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.records.models import RecordBatch, SetAsideRow
 from apps.records.services import records_tidy
+from apps.systems.services import system_delete
 from tests.apps.records.files import folder_of, kept
 from tests.conftest import client_of
 from tests.factories import make_system, make_user
@@ -35,6 +41,10 @@ def lines(*rows: dict[str, Any]) -> bytes:
 def send(api, system, body, *, table="messages", batch="", media_type="application/x-ndjson"):
     address = f"/api/v1/record-batches?system={system.public_id}&table={table}"
     return api.post(f"{address}&batch={batch}", body, content_type=media_type)
+
+
+def replayed(taken: int, *, set_aside: int = 0, left: int = 0, amended: Any = ()) -> Any:
+    return {"taken": taken, "set_aside": set_aside, "left": left, "amended": list(amended)}
 
 
 def replay(api, system, **more):
@@ -155,7 +165,7 @@ def test_late_rows_are_taken_after_all_and_count_in_a_batch_of_their_own(api, ha
     late = api.get(f"/api/v1/record-counts?system={harbour.public_id}").json()["waiting"][0]
     assert late["rows"] == 3
     answer = replay(api, harbour, problem=late["problem"], reason="The collector was away.")
-    assert answer.json() == {"taken": 3, "set_aside": 0, "left": 0}
+    assert answer.json() == replayed(3)
     assert sorted(row["at_s"] for row in kept(harbour))[:3] == [1000.0, 1001.0, 1002.0]
     batches = api.get(f"/api/v1/record-batches?system={harbour.public_id}").json()["results"]
     assert [(batch["rows"], batch["taken_later"], batch["waiting"]) for batch in batches] == [
@@ -176,20 +186,162 @@ def test_late_rows_are_taken_after_all_and_count_in_a_batch_of_their_own(api, ha
     assert (table["rows"], table["accepted"]) == (5, 4)
 
 
-def test_a_row_is_amended_or_shows_what_is_wrong_with_it_now(api, harbour):
+def test_a_row_is_amended_or_stays_as_it_was_sent(api, harbour):
     batch = send(api, harbour, lines({**ROW, "at_s": "soon"}, {**ROW, "at_s": "then"})).json()
     one = {"batch": batch["id"], "rows": [0]}
     wrong = replay(api, harbour, **one, amended=[{"row": 0, "content": "{"}])
-    assert wrong.json() == {"taken": 0, "set_aside": 1, "left": 0}
+    amended = [{"batch": batch["id"], "batch_name": batch["name"], "row": 0}]
+    assert wrong.json() == replayed(
+        0, set_aside=1, amended=[{**amended[0], "problem": "is not JSON"}]
+    )
     row = SetAsideRow.objects.get(row=0)
-    assert (row.problem, bytes(row.content)) == ("is not JSON", b"{")
-    shown = api.get(f"/api/v1/set-aside-records?batch={batch['id']}&row=0").json()["results"]
-    assert [(row["row"], row["problem"]) for row in shown] == [(0, "is not JSON")]
+    assert json.loads(bytes(row.content)) == {**ROW, "at_s": "soon"}
+    assert row.problem == "at_s: must be Unix seconds or a time by ISO 8601"
     mended = json.dumps({**ROW, "at_s": 7})
     right = replay(api, harbour, **one, amended=[{"row": 0, "content": mended}])
-    assert right.json() == {"taken": 1, "set_aside": 0, "left": 0}
+    assert right.json() == replayed(1)
     assert [row["at_s"] for row in kept(harbour)] == [7.0]
     assert api.get(f"/api/v1/record-batches/{batch['id']}").json()["waiting"] == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"rows": [0], "amended": [1]}, "Row 1 of the batch does not wait, or was not chosen."),
+        ({"amended": [7]}, "Row 7 of the batch does not wait, or was not chosen."),
+        ({"amended": [0, 0]}, "Row 0 stands here twice."),
+    ],
+)
+def test_only_rows_that_are_chosen_are_amended_each_once(api, harbour, more, words):
+    batch = send(api, harbour, lines({**ROW, "at_s": 1}, {**ROW, "at_s": 2})).json()
+    content = json.dumps({**ROW, "at_s": 3})
+    amended = [{"row": row, "content": content} for row in more["amended"]]
+    answer = replay(api, harbour, batch=batch["id"], **{**more, "amended": amended})
+    (error,) = answer.json()["errors"]
+    assert (error["field"], error["message"]) == ("amended", words)
+    assert kept(harbour) == []
+
+
+def test_what_is_not_whole_waits_until_it_is_amended(api, harbour):
+    late = json.dumps({**ROW, "at_s": 5}).encode()
+    long = send(api, harbour, late + b" " * 70_000 + b"and more\n", batch="long").json()
+    table = b"at_s,topic,publisher\n5,eur,usd,desk-1\n"
+    shifted = send(api, harbour, table, media_type="text/csv", batch="shifted").json()
+    rows = api.get(f"/api/v1/set-aside-records?batch={shifted['id']}").json()["results"]
+    assert [json.loads(row["content"]) for row in rows] == [["5", "eur", "usd", "desk-1"]]
+    broken = pa.table({"at_s": [5.0], "topic": [b"\xff"], "publisher": ["p"]})
+    broken = broken.set_column(1, "topic", broken["topic"].cast(pa.string(), safe=False))
+    out = io.BytesIO()
+    parquet.write_table(broken, out)
+    send(api, harbour, out.getvalue(), media_type="application/vnd.apache.parquet", batch="utf")
+    assert replay(api, harbour).json() == replayed(0, set_aside=3)
+    assert not SetAsideRow.objects.filter(whole=True).exists()
+    amended = [{"row": 0, "content": late.decode()}]
+    for batch in (long, shifted):
+        assert replay(api, harbour, batch=batch["id"], amended=amended).json() == replayed(1)
+    assert len(kept(harbour)) == 2
+
+
+def test_names_that_weir_gives_are_nobody_elses(api, harbour):
+    for name in ("weir/agents/2026-11-30T00:19Z", "a\u202eb"):
+        answer = send(api, harbour, lines({**ROW, "at_s": now_s()}), batch=quote(name))
+        assert answer.status_code == 400
+        assert [error["field"] for error in answer.json()["errors"]] == ["batch"]
+
+
+def test_a_packed_body_is_refused(api, harbour):
+    address = f"/api/v1/record-batches?system={harbour.public_id}&table=messages"
+    body = gzip.compress(lines({**ROW, "at_s": now_s()}))
+    answer = api.post(
+        address, body, content_type="application/x-ndjson", HTTP_CONTENT_ENCODING="gzip"
+    )
+    assert answer.status_code == 415
+    assert not RecordBatch.objects.exists()
+
+
+def test_a_replay_of_too_many_days_takes_what_fits_into_one_batch_and_goes_on(api, harbour):
+    days = [{**ROW, "at_s": 86_400 * day + 5} for day in range(1003)]
+    send(api, harbour, lines({**ROW, "at_s": 3}), batch="before")
+    send(api, harbour, lines(*days), batch="many")
+    assert replay(api, harbour).json() == replayed(1001, set_aside=3)
+    waiting = SetAsideRow.objects.filter(ended_at=None).order_by()
+    (problem,) = waiting.values_list("problem").distinct()
+    assert problem == ("at_s: the batch is of more than 1,000 days",)
+    assert replay(api, harbour).json() == replayed(3)
+    assert sorted(row["at_s"] for row in kept(harbour)) == [
+        3.0,
+        *(86_400.0 * day + 5 for day in range(1003)),
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_replay_that_cannot_be_written_leaves_nothing_and_is_given_again(harbour):
+    editor = client_of(make_user("collector", Role.EDITOR))
+    rows = [{**ROW, "at_s": 86_400 * day} for day in range(3)]
+    for batch in ("a", "b"):
+        send(editor, harbour, lines(*rows), batch=batch)
+    in_the_way = folder_of(harbour) / "messages" / "date=1970-01-02"
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.write_text("not a folder")
+    answer = replay(editor, harbour)
+    assert (answer.status_code, answer.json()["code"]) == (503, "records_not_written")
+    assert kept(harbour) == []
+    assert SetAsideRow.objects.filter(ended_at=None).count() == 6
+    in_the_way.unlink()
+    # Fewer rows than the attempt that failed had.
+    first = RecordBatch.objects.get(name="a")
+    assert replay(editor, harbour, batch=str(first.public_id), rows=[2]).json() == replayed(1)
+    assert replay(editor, harbour).json() == replayed(5)
+    assert len(kept(harbour)) == 6
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rows_of_one_batch_are_replayed_side_by_side_each_once(harbour):
+    editor = make_user("collector", Role.EDITOR)
+    rows = [{**ROW, "at_s": 60 * place} for place in range(60)]
+    batch = send(client_of(editor), harbour, lines(*rows)).json()
+    together = threading.Barrier(4, timeout=60)
+
+    def some(at: int) -> int:
+        api = client_of(editor)
+        together.wait()
+        try:
+            mine = list(range(at * 10, at * 10 + 20))
+            answer = replay(api, harbour, batch=batch["id"], rows=mine)
+            return answer.json()["taken"] if answer.status_code == 200 else 0
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(some, range(4))) == 50
+    assert sorted(row["at_s"] for row in kept(harbour)) == [60.0 * place for place in range(50)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_system_is_deleted_while_records_arrive(harbour):
+    editor = client_of(make_user("collector", Role.EDITOR))
+    stop = threading.Event()
+
+    def arrive(_: int) -> set[int]:
+        try:
+            statuses = set()
+            while not stop.is_set() and statuses <= {201}:
+                body = lines({**ROW, "at_s": now_s()})
+                statuses.add(send(editor, harbour, body).status_code)
+            return statuses
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(3) as pool:
+        arriving = pool.map(arrive, range(3))
+        try:
+            while RecordBatch.objects.count() < 5:
+                connection.close()
+            system_delete(system=harbour, actor=None, expected_version=harbour.version)
+        finally:
+            stop.set()
+        assert set().union(*arriving) <= {201, 400}
+    assert not RecordBatch.objects.exists()
 
 
 def test_rows_are_discarded_and_shown_as_such(api, harbour):
@@ -200,7 +352,7 @@ def test_rows_are_discarded_and_shown_as_such(api, harbour):
     rows = api.get(f"/api/v1/set-aside-records?batch={batch['id']}").json()["results"]
     assert [row["state"] for row in rows] == ["waiting", "discarded"]
     assert kept(harbour) == []
-    assert replay(api, harbour, table="messages").json() == {"taken": 1, "set_aside": 0, "left": 0}
+    assert replay(api, harbour, table="messages").json() == replayed(1)
     rows = api.get(f"/api/v1/set-aside-records?batch={batch['id']}").json()["results"]
     assert [row["state"] for row in rows] == ["taken", "discarded"]
 
@@ -208,8 +360,8 @@ def test_rows_are_discarded_and_shown_as_such(api, harbour):
 def test_one_call_takes_so_many_rows_and_says_how_many_are_left(api, harbour):
     send(api, harbour, lines(*({**ROW, "at_s": n} for n in range(5))))
     with patch("apps.records.services.batches.MOST_AT_ONCE", 3):
-        assert replay(api, harbour).json() == {"taken": 3, "set_aside": 0, "left": 2}
-        assert replay(api, harbour).json() == {"taken": 2, "set_aside": 0, "left": 0}
+        assert replay(api, harbour).json() == replayed(3, left=2)
+        assert replay(api, harbour).json() == replayed(2)
     assert sorted(row["at_s"] for row in kept(harbour)) == [0.0, 1.0, 2.0, 3.0, 4.0]
 
 
@@ -265,6 +417,21 @@ def test_batches_are_deleted_with_their_files_when_they_were_kept_long_enough(ap
     assert left == {new["id"], waits["id"]}
     assert not SetAsideRow.objects.exists()
     assert sorted(row["bytes"] for row in kept(harbour)) == [2, 3]
+
+
+def test_the_files_of_a_system_that_was_deleted_go(api, harbour):
+    quay = make_system("quay")
+    for system in (harbour, quay):
+        send(api, system, lines({**ROW, "at_s": now_s()}))
+    gone, stays = folder_of(quay), folder_of(harbour)
+    system_delete(system=quay, actor=None, expected_version=quay.version)
+    records_tidy()
+    assert gone.exists()
+    for file in gone.rglob("*.parquet"):
+        os.utime(file, (1000.0, 1000.0))
+    records_tidy()
+    assert not gone.exists()
+    assert len(list(stays.rglob("*.parquet"))) == 1
 
 
 def test_a_disk_that_takes_nothing_leaves_no_batch(api, harbour):

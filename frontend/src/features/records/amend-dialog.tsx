@@ -1,7 +1,7 @@
 /** One row that was set aside, in other words than it was sent: it counts if it fits then. */
 import { useState } from "react";
 
-import { setAsideReplay, setAsideRow, type SetAside } from "@/api/records";
+import { setAsideReplay, type SetAside } from "@/api/records";
 import { Command } from "@/components/ui/command";
 import { Dialog, Note } from "@/components/ui/dialogs";
 import { TextArea, TextField } from "@/components/ui/fields";
@@ -44,14 +44,14 @@ export function AmendDialog({
       return;
     }
     await send(async () => {
-      const { taken } = await setAsideReplay({
+      const { taken, amended } = await setAsideReplay({
         system,
         batch: row.batch,
         rows: [row.row],
         amended: [{ row: row.row, content }],
         reason: reason.trim(),
       });
-      const problem = taken > 0 ? null : ((await setAsideRow(row.batch, row.row))?.problem ?? GONE);
+      const problem = taken > 0 ? null : (amended[0]?.problem ?? GONE);
       await onDone();
       setStill(problem);
       if (problem === null) {

@@ -78,6 +78,7 @@ const aside = (change: Partial<SetAside> = {}): SetAside => ({
   problem: LATE,
   content: '{"at_s":1,"topic":"trades.eu","publisher":"feed-1"}',
   is_cut: false,
+  is_whole: true,
   arrived_at: TIME,
   state: "waiting",
   ended_at: null,
@@ -189,11 +190,14 @@ it("amends a row, and shows what is wrong with it now until it fits", async () =
   let tries = 0;
   const asked = serve({
     ...answers(),
-    "GET /api/v1/set-aside-records": (one) =>
-      ok(page([aside(one.query.has("row") ? { problem: "bytes: below 0" } : {})])),
     [REPLAY]: () => {
       tries += 1;
-      return ok({ taken: tries - 1, set_aside: 2 - tries, left: 0 });
+      const { batch: id, batch_name, row } = aside();
+      const amended = [{ batch: id, batch_name, row, problem: "bytes: below 0" }];
+      return ok({
+        ...{ taken: tries - 1, set_aside: 2 - tries, left: 0 },
+        amended: amended.slice(tries - 1),
+      });
     },
   });
   const { user } = open();
@@ -226,6 +230,13 @@ it("does not amend what it cannot show as a whole", async () => {
   open(`?aside=${encodeURIComponent(`messages: ${LATE}`)}`);
   expect(await screen.findByText(/cannot be amended here/)).toBeInTheDocument();
   expect(screen.queryByRole("button", { name: "Amend" })).toBeNull();
+});
+
+it("says of a row that is not whole that it fits only in other words", async () => {
+  serve(answers(counts(), [aside({ is_whole: false })]));
+  open(`?aside=${encodeURIComponent(`messages: ${LATE}`)}`);
+  expect(await screen.findByText(/fits only in other words/)).toBeInTheDocument();
+  expect(screen.getByRole("button", { name: "Amend" })).toBeInTheDocument();
 });
 
 it("filters batches by table and by whether rows of them wait", async () => {
@@ -321,11 +332,15 @@ it.each<[SettingName, string, number | RegExp]>([
 it("names batches and what became of rows in few words", () => {
   expect(nameText(batch())).toBe("collector-7");
   expect(nameText(batch({ name: batch().sha256 }))).toBe("9b1f9b1f9b1f");
-  const later = { name: `${BATCH} replay 2`, replay_of: BATCH, replay_of_name: "collector-7" };
-  expect(nameText(batch(later))).toBe("replay 2 of collector-7");
-  const measured = batch({ name: "agents 2020-03-17T13:02Z", sent_by: null });
+  const later = {
+    name: `weir/replay/${BATCH}/0f`,
+    replay_of: BATCH,
+    replay_of_name: "collector-7",
+  };
+  expect(nameText(batch(later))).toBe("rows of collector-7");
+  const measured = batch({ name: "weir/agents/2020-03-17T13:02Z", sent_by: null });
   expect([nameText(measured), senderText(measured)]).toEqual(["2020-03-17T13:02Z", "Agents"]);
-  expect(senderText(batch({ name: "agents 7" }))).toBe("Ines Moreau");
+  expect(senderText(batch())).toBe("Ines Moreau");
   expect(spanText(batch())).toBe("13:02 to 14:05, 17 Mar 2020");
   const since_s = Date.UTC(2020, 2, 16, 23, 0) / 1000;
   expect(spanText(batch({ since_s }))).toBe("23:00, 16 Mar 2020 to 14:05, 17 Mar 2020");

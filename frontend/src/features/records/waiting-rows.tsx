@@ -43,6 +43,9 @@ export function WaitingRows({
                     , arrived{" "}
                     <span title={exactTime(row.arrived_at)}>{clockText(row.arrived_at)} UTC</span>
                   </span>
+                  {row.is_whole ? null : (
+                    <span className="muted">Not a whole row: it fits only in other words.</span>
+                  )}
                   {row.is_cut ? (
                     <span className="muted">
                       Longer than is shown, so it cannot be amended here.

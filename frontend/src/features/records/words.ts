@@ -4,7 +4,7 @@ import { countText, fixed, UNKNOWN } from "@/lib/numbers";
 import { clockText } from "@/lib/time";
 
 /** Rows that one command takes. */
-export const MOST_AT_ONCE = 100_000;
+export const MOST_AT_ONCE = 20_000;
 
 export const TABLES: Record<RecordTable, string> = {
   messages: "Messages",
@@ -18,7 +18,9 @@ const leftText = (left: number) =>
     ? ""
     : ` ${countText(left, "more row waits", "more rows wait")}: give the command again.`;
 
-export function replayedText({ taken, set_aside: aside, left }: Replayed): string {
+type Counts = Pick<Replayed, "taken" | "set_aside" | "left">;
+
+export function replayedText({ taken, set_aside: aside, left }: Counts): string {
   const still = aside === 0 ? "" : `, ${fixed(aside)} still ${aside === 1 ? "does" : "do"} not fit`;
   return `${fixed(taken)} taken${still}.${leftText(left)}`;
 }
@@ -31,15 +33,14 @@ export const shortName = (name: string): string =>
   /^[0-9a-f]{64}$/.test(name) ? name.slice(0, 12) : name;
 
 /** Rows taken later are a batch of their own, named after the one that they arrived in. */
-export const nameText = ({ name, replay_of_name: before, ...batch }: RecordBatch): string =>
+export const nameText = ({ name, replay_of_name: before }: RecordBatch): string =>
   before === null
-    ? shortName(isOfAgents({ name, ...batch }) ? name.slice(AGENTS.length) : name)
-    : `${name.split(" ").slice(-2).join(" ")} of ${shortName(before)}`;
+    ? shortName(isOfAgents({ name }) ? name.slice(AGENTS.length) : name)
+    : `rows of ${shortName(before)}`;
 
-const AGENTS = "agents ";
-/** What agents measured in a minute has that for its name, and nobody sent it. */
-const isOfAgents = ({ name, sent_by: sender }: Pick<RecordBatch, "name" | "sent_by">) =>
-  sender === null && name.startsWith(AGENTS);
+const AGENTS = "weir/agents/";
+/** What agents measured in a minute; no sender may take such a name. */
+const isOfAgents = ({ name }: Pick<RecordBatch, "name">) => name.startsWith(AGENTS);
 
 export const senderText = (batch: RecordBatch): string =>
   isOfAgents(batch) ? "Agents" : (batch.sent_by ?? UNKNOWN);
