@@ -30,7 +30,7 @@ class RecordBatch(BaseModel):
     table = models.CharField(max_length=16, choices=RecordTable.choices)
     name = models.CharField(
         max_length=200,
-        help_text="The sender's, or the digest of what was sent; those of Weir begin with `weir/`.",
+        help_text="The sender's, or the digest of what was sent; those of Weir begin with `weir:`.",
     )
     sha256 = models.CharField(max_length=64)
     media_type = models.CharField(max_length=100, blank=True)

@@ -1,6 +1,8 @@
 """An installation in which every address of the API that names an object has one to name."""
 
+import json
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -62,6 +64,7 @@ def make_everything() -> Everything:
     _make_settings(api, world)
     _make_plans(boss)
     import_start(api, world.system, "add", table([("alpha", "world-topic")]))
+    _send_records(api, world)
     token_create(owner=boss, name="kept", roles=[Role.VIEWER])
     events_number()
     deliveries_queue()
@@ -87,6 +90,15 @@ def _make_settings(api: Any, world: World) -> None:
     (schedule,) = api.get("/api/v1/recomputation/schedules").json()["results"]
     fired = api.post(f"/api/v1/recomputation/schedules/{schedule['id']}/run", {}, format="json")
     assert fired.status_code == 202, fired.content
+
+
+def _send_records(api: Any, world: World) -> None:
+    """A batch whose row fits, and one whose row is set aside."""
+    address = f"/api/v1/record-batches?system={world.system.public_id}&table=samples"
+    for moment in (time.time(), 0):
+        row = {"at_s": moment, "broker": "world-b1", "metric": "cpu_ratio", "value": 0.5}
+        sent = api.post(address, json.dumps(row), content_type="application/x-ndjson")
+        assert sent.status_code == 201, sent.content
 
 
 def _make_plans(boss: User) -> None:

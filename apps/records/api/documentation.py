@@ -1,6 +1,8 @@
 """Say what the published API needs to know about records."""
 
-from apps.common.api.examples import SYSTEM, WHY, Example
+from apps.common.api.examples import SYSTEM, WHY, Example, example_id
+
+RECORD_BATCH = example_id(23)
 
 TAGS = {
     "record-batches": "Records of what was sent, received and measured, as they arrive.",
@@ -43,9 +45,12 @@ REQUESTS: dict[str, Example] = {
     },
     "POST /set-aside-records/replay": {
         "system": SYSTEM,
-        "table": "messages",
-        "problem": "at_s: late, more than 86,400 s before it arrived",
-        "reason": "The collector was away over the weekend.",
+        "batch": RECORD_BATCH,
+        "rows": [17],
+        "amended": [
+            {"row": 17, "content": '{"at_s": 1795953600, "topic": "fx", "publisher": "feed-1"}'}
+        ],
+        "reason": "The clock of the collector was wrong.",
     },
     "POST /set-aside-records/discard": {"system": SYSTEM, "table": "samples", "reason": WHY},
     "PATCH /record-settings/{id}": {"keep_records_days": 90, "reason": WHY},

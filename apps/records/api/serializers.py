@@ -15,6 +15,8 @@ from apps.systems.api.entities import SystemReference
 
 SET_ASIDE_STATES = choices("waiting", "taken", "discarded")
 SET_ASIDE_COMMANDS = choices("replay", "discard")
+MOST_ROWS = 100_000
+"""Of a batch."""
 LONGEST_SHOWN = 2000
 """Characters of a row that a list shows."""
 
@@ -30,7 +32,7 @@ class RecordBatchQuery(Form[dict[str, Any]]):
         allow_blank=True,
         max_length=200,
         help_text="A name that no other batch of this table has; left out: the SHA-256 of the "
-        "body, so that the same bytes are taken once. Not one that begins with `weir/`.",
+        "body, so that the same bytes are taken once. Not one that begins with `weir:`.",
     )
 
     def validate_batch(self, name: str) -> str:
@@ -187,7 +189,9 @@ class SetAsideSerializer(serializers.ModelSerializer[SetAsideRow]):
 class AmendedRowSerializer(Form[dict[str, Any]]):
     """Read what stands for a row that was set aside."""
 
-    row = serializers.IntegerField(min_value=0, help_text="Its place in the batch, from 0.")
+    row = serializers.IntegerField(
+        min_value=0, max_value=MOST_ROWS, help_text="Its place in the batch, from 0."
+    )
     content = serializers.CharField(
         max_length=65_536, help_text="The whole row as a JSON object, as in JSON lines."
     )
@@ -207,7 +211,7 @@ class ChoiceSerializer(Form[dict[str, Any]]):
         queryset=RecordBatch.objects.all(), required=False, help_text="Rows of this batch alone."
     )
     rows = serializers.ListField(
-        child=serializers.IntegerField(min_value=0),
+        child=serializers.IntegerField(min_value=0, max_value=MOST_ROWS),
         required=False,
         allow_empty=False,
         max_length=10_000,

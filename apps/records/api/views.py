@@ -114,6 +114,7 @@ class RecordBatchViewSet(
         },
         responses={200: RecordBatchSerializer, 201: RecordBatchSerializer},
     )
+    @repeatable()
     def create(self, request: Request) -> Response:
         """Take a batch of records: JSON lines, CSV (UTF-8, with a header) or a Parquet file.
 
@@ -157,7 +158,7 @@ class SetAsideFilter(FilterSet):
 
     class Meta:
         model = SetAsideRow
-        fields = ["problem", "row"]
+        fields = ["problem"]
 
     def in_state(self, rows: Any, name: str, value: str) -> Any:
         if value == "waiting":

@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                 (
                     "name",
                     models.CharField(
-                        help_text="The sender's, or the digest of what was sent; those of Weir begin with `weir/`.",
+                        help_text="The sender's, or the digest of what was sent; those of Weir begin with `weir:`.",
                         max_length=200,
                     ),
                 ),

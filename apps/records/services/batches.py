@@ -30,7 +30,7 @@ KIND = "record_batch"
 NEWS_EVERY_S = 2.0
 MOST_AT_ONCE = 20_000
 """Rows set aside that one replay takes, or one command discards."""
-RESERVED = "weir/"
+RESERVED = "weir:"
 """What the names of batches begin with that nobody sent."""
 
 
@@ -332,7 +332,7 @@ def _audit(
     record(
         actor=actor,
         action=action,
-        object_kind=KIND,
+        object_kind="record_batch",
         object_id=subject.public_id,
         object_name=str(choice.batch or "several"),
         system_id=choice.system.public_id,

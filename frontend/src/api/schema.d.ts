@@ -28835,13 +28835,16 @@ export interface operations {
     record_batches_create: {
         parameters: {
             query: {
-                /** @description A name that no other batch of this table has; left out: the SHA-256 of the body, so that the same bytes are taken once. Not one that begins with `weir/`. */
+                /** @description A name that no other batch of this table has; left out: the SHA-256 of the body, so that the same bytes are taken once. Not one that begins with `weir:`. */
                 batch?: string;
                 /** @description The system that they are about. */
                 system: string;
                 table: components["schemas"]["RecordTableEnum"];
             };
-            header?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -28861,6 +28864,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -28871,6 +28876,8 @@ export interface operations {
             };
             201: {
                 headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     /** @description Address of the new object; with 202, of the object that shows the progress. */
@@ -28888,6 +28895,7 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
@@ -29995,7 +30003,6 @@ export interface operations {
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 problem?: string;
-                row?: number;
                 state?: components["schemas"]["SetAsideStandingEnum"];
                 system?: string;
                 table?: components["schemas"]["RecordTableEnum"];
@@ -30114,9 +30121,17 @@ export interface operations {
                 /**
                  * @example {
                  *       "system": "7a1e0000-0000-4000-8000-000000000001",
-                 *       "table": "messages",
-                 *       "problem": "at_s: late, more than 86,400 s before it arrived",
-                 *       "reason": "The collector was away over the weekend."
+                 *       "batch": "7a1e0000-0000-4000-8000-000000000023",
+                 *       "rows": [
+                 *         17
+                 *       ],
+                 *       "amended": [
+                 *         {
+                 *           "row": 17,
+                 *           "content": "{\"at_s\": 1795953600, \"topic\": \"fx\", \"publisher\": \"feed-1\"}"
+                 *         }
+                 *       ],
+                 *       "reason": "The clock of the collector was wrong."
                  *     }
                  */
                 "application/json": components["schemas"]["ReplayRequest"];

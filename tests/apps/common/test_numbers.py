@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -11,8 +12,9 @@ from django.db import transaction
 from rest_framework.exceptions import ValidationError
 
 from apps.accounts.domain.roles import Role
-from apps.common.api.examples import BROKER, OTHER_BROKER
+from apps.common.api.examples import BROKER, OTHER_BROKER, SYSTEM
 from apps.common.api.fields import Number
+from apps.records.api.documentation import RECORD_BATCH
 from apps.runs.models import Run
 from config.api_examples import NAMES, OBJECTS, REQUESTS
 from tests.conftest import client_of
@@ -168,10 +170,20 @@ class Story:
                 self.ids[OTHER_BROKER] = self.made(path, {**body, "name": NAMES[OTHER_BROKER]})
         for path in ("/recomputation/schedules", "/recomputation/triggers", "/webhooks"):
             self.by_room[path[1:]] = self.made(path, REQUESTS[f"POST {path}"])
-        for room in ("policies", "calibration-settings", "mapping-settings"):
+        self.ids[RECORD_BATCH] = self.sent_records()
+        for room in ("policies", "calibration-settings", "mapping-settings", "record-settings"):
             system = self.by_room["systems"]
             rows = client.get(f"{PREFIX}/{room}", {"system": system}).json()["results"]
             self.by_room[room] = rows[0]["id"]
+
+    def sent_records(self) -> str:
+        """A batch of which no row waits."""
+        address = f"{PREFIX}/record-batches?system={self.ids[SYSTEM]}&table=samples"
+        row = {"at_s": time.time(), "broker": "b", "metric": "cpu_ratio", "value": 1}
+        media_type = "application/x-ndjson"
+        answer = self.client.post(address, json.dumps(row), content_type=media_type)
+        assert answer.json()["accepted"] == 1
+        return str(answer.json()["id"])
 
     def made(self, path: str, body: Any) -> str:
         answer = self.send("post", PREFIX + path, json.dumps(body))

@@ -25,8 +25,8 @@ APPS = Path(__file__).resolve().parents[3] / "apps"
 OTHERS = (
     *("agent", "calibration_settings", "channel", "connection", "execution", "fit"),
     *("interest_import", "mapping_settings", "overlay_evaluation", "plan", "policy"),
-    *("record_settings", "run", "schedule", "session", "study", "token", "trigger"),
-    *("user", "webhook"),
+    *("record_batch", "record_settings", "run", "schedule", "session", "study", "token"),
+    *("trigger", "user", "webhook"),
 )
 """What the audit record has entries of beside the model."""
 

@@ -28,7 +28,7 @@ def lab(db: None, settings: Any, tmp_path: Any) -> Lab:
 
 
 def name_of(minute: int) -> str:
-    return f"weir/agents/{NOON + timedelta(minutes=minute):%Y-%m-%dT%H:%MZ}"
+    return f"weir:agents/{NOON + timedelta(minutes=minute):%Y-%m-%dT%H:%MZ}"
 
 
 def payload(chance: np.random.Generator, place: str) -> dict[str, Any]:

@@ -333,12 +333,12 @@ it("names batches and what became of rows in few words", () => {
   expect(nameText(batch())).toBe("collector-7");
   expect(nameText(batch({ name: batch().sha256 }))).toBe("9b1f9b1f9b1f");
   const later = {
-    name: `weir/replay/${BATCH}/0f`,
+    name: `weir:replay/${BATCH}/0f`,
     replay_of: BATCH,
     replay_of_name: "collector-7",
   };
   expect(nameText(batch(later))).toBe("rows of collector-7");
-  const measured = batch({ name: "weir/agents/2020-03-17T13:02Z", sent_by: null });
+  const measured = batch({ name: "weir:agents/2020-03-17T13:02Z", sent_by: null });
   expect([nameText(measured), senderText(measured)]).toEqual(["2020-03-17T13:02Z", "Agents"]);
   expect(senderText(batch())).toBe("Ines Moreau");
   expect(spanText(batch())).toBe("13:02 to 14:05, 17 Mar 2020");

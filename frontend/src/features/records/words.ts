@@ -38,7 +38,7 @@ export const nameText = ({ name, replay_of_name: before }: RecordBatch): string 
     ? shortName(isOfAgents({ name }) ? name.slice(AGENTS.length) : name)
     : `rows of ${shortName(before)}`;
 
-const AGENTS = "weir/agents/";
+const AGENTS = "weir:agents/";
 /** What agents measured in a minute; no sender may take such a name. */
 const isOfAgents = ({ name }: Pick<RecordBatch, "name">) => name.startsWith(AGENTS);
 
