@@ -291,7 +291,7 @@ def test_a_batch_that_is_landed_again_has_no_day_of_the_attempt_before(tmp_path)
     assert [str(path) for path in tmp_path.rglob("*.parquet")] == [file]
 
 
-def test_a_moment_is_of_one_day_however_near_to_its_border(tmp_path):
+def test_a_moment_is_of_one_day_however_near_to_its_border():
     moments = [-5e-324, -0.0, 0.0, 5e-324, DAY_S, float(np.nextafter(DAY_S, 0))]
     rows = checked(lines(*({**MESSAGE, "at_s": at} for at in moments)), late_after_s=None).rows
     assert days_of(rows["at_s"].to_numpy()).tolist() == [-1, 0, 0, 0, 1, 0]

@@ -184,7 +184,7 @@ class SetAsideViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[SetAsideRow
     def replay(self, request: Request) -> Response:
         """Check rows again that wait, and take those that fit now, however old they are.
 
-        What is taken is a batch of its own, of the table and the name of the first. One request
+        What is taken of a batch is a batch of its own, whose `replay_of` is the first. One request
         takes 20,000 rows; `left` says how many match beyond that.
         """
         form = ReplaySerializer(data=request.data)
