@@ -5,9 +5,10 @@ Each of `SUMS` is a level (spark_tasks/facts.py), so what batches add may come i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 from pyarrow import compute, parquet
 from pyarrow.fs import FileSystem
 
@@ -77,6 +78,17 @@ def minute_sums(
         raise InvalidProblem("rows", f"the files of the batch hold {there:,} of its {rows:,} rows")
     first = since_s // WINDOW_S
     return {name: _ordered(SUMS[name], each, first) for name, each in parts.items()}
+
+
+def minutes_of_topics(sums: Iterable[Any], topics: Sequence[str]) -> list[tuple[int, str]]:
+    """Return for which minutes and which of these topics there are such sums: when each minute
+    begins (Unix seconds), and the topic; once each, ascending."""
+    wanted = pa.array(topics, pa.string())
+    there: set[tuple[int, str]] = set()
+    for rows in sums:
+        kept = rows.filter(compute.is_in(rows["topic"], wanted))
+        there |= set(zip(kept["since_s"].to_pylist(), kept["topic"].to_pylist(), strict=True))
+    return sorted(there)
 
 
 def _ordered(level: Level, parts: list[Any], first: int) -> Any:

@@ -1,4 +1,4 @@
-"""Store sums of records by minute, to which each batch is added once.
+"""Store sums of records by minute, to which each batch is added once, and how objectives held.
 
 A minute of a system has a row for each combination of keys. Measures merge by addition, as minima
 or as maxima: batches come in any order. What is received as a name has 200 characters at most, a
@@ -7,6 +7,8 @@ metric 64 (spark_tasks/sent_records.py): an index holds three names and a metric
 
 from django.db import models
 
+from apps.catalog.models import Quantity, Slo
+from apps.pipeline.domain.verdicts import Evidence
 from apps.systems.models import System
 
 
@@ -101,3 +103,48 @@ SUMS: dict[str, type[MinuteSum]] = {
     "measured": MeasuredSum,
 }
 """By name, in the order in which batches are added: all that add lock rows in one order."""
+
+
+class ObjectiveTerm(models.Model):
+    """Store what an objective promises, and since when: another promise has another budget."""
+
+    slo = models.OneToOneField(Slo, on_delete=models.CASCADE, primary_key=True, related_name="term")
+    topic = models.TextField()
+    quantity = models.CharField(max_length=20, choices=Quantity.choices)
+    target = models.FloatField()
+    objective = models.FloatField()
+    window_s = models.PositiveIntegerField()
+    since_s = models.BigIntegerField(help_text="When its first minute begins, Unix seconds.")
+
+    def __str__(self) -> str:
+        return f"term {self.pk}"
+
+
+class ChangedMinute(MinuteSum):
+    """Store that sums of a topic with an objective changed since they were judged last."""
+
+    pk = models.CompositePrimaryKey("system_id", "since_s", "topic")
+    topic = models.TextField(db_collation="C")
+
+
+class JudgedMinute(models.Model):
+    """Store whether the target of an objective held in a minute."""
+
+    pk = models.CompositePrimaryKey("slo_id", "since_s")
+    # Its index begins the primary key.
+    slo = models.ForeignKey(
+        Slo, on_delete=models.CASCADE, related_name="+", db_index=False, editable=False
+    )
+    since_s = models.BigIntegerField(help_text="When the minute begins, Unix seconds.")
+    value = models.FloatField(help_text="In the unit of the quantity.")
+    has_held = models.BooleanField()
+    has_too_few = models.BooleanField(
+        help_text="So few messages that a single one may have decided."
+    )
+    messages = models.FloatField(help_text="How many it was judged by; of rates, about.")
+    evidence = models.CharField(
+        max_length=10, choices=[(each.value, each.value) for each in Evidence]
+    )
+
+    def __str__(self) -> str:
+        return f"judged minute {self.pk}"

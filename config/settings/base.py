@@ -250,6 +250,7 @@ CELERY_TASK_ROUTES = {
     "notifications.tidy": {"queue": "control"},
     "records.take_measurements": {"queue": "imports"},
     "pipeline.add_sums": {"queue": "imports"},
+    "pipeline.judge_objectives": {"queue": "imports"},
     "pipeline.tidy": {"queue": "imports"},
 }
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -267,6 +268,10 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": schedule(run_every=20.0),
     },
     "pipeline.add_sums": {"task": "pipeline.add_sums", "schedule": schedule(run_every=5.0)},
+    "pipeline.judge_objectives": {
+        "task": "pipeline.judge_objectives",
+        "schedule": schedule(run_every=5.0),
+    },
     "pipeline.tidy": {"task": "pipeline.tidy", "schedule": schedule(run_every=3600.0)},
 }
 # Beat records each call at once: a killed beat repeats its last call at most.

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from apps.common.events import publish_seldom
 from apps.pipeline.models import SUMS, MinuteSum
+from apps.pipeline.services.objectives import note_changes
 from apps.records.models import RecordBatch
 from apps.records.selectors import records_folder, settings_of
 from apps.records.services.batches import KIND, NEWS_EVERY_S
@@ -64,6 +65,7 @@ def sums_add(batch: RecordBatch) -> bool:
         for name, model in SUMS.items():
             if name in sums:
                 _add(row.system, model, minutes().SUMS[name], sums[name])
+        note_changes(row.system, sums)
         RecordBatch.objects.filter(pk=row.pk).update(rolled_up_at=timezone.now())
         system = row.system.public_id
         transaction.on_commit(

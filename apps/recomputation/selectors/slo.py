@@ -1,7 +1,8 @@
-"""Compare service-level objectives with what agents measure.
+"""Compare service-level objectives with what was measured lately.
 
-An SLO's target must hold in a share of its window. Samples are kept for half an hour, so at most
-the last LONGEST_S of the window are looked at, in steps of STEP_S.
+An SLO's target must hold in a share of its window. Of rates and losses the samples of agents are
+looked at, which are kept for half an hour: at most the last LONGEST_S of the window, in steps of
+STEP_S. Delays are judged minute by minute (apps/pipeline), a minute or two later.
 """
 
 from collections import defaultdict
@@ -13,6 +14,10 @@ from django.utils import timezone
 
 from apps.catalog.models import Quantity, Slo
 from apps.common.formatting import figure, percent
+from apps.pipeline.domain.error_budget import MINUTE_S, window_minutes
+from apps.pipeline.domain.verdicts import SHORT, Evidence
+from apps.pipeline.models import JudgedMinute
+from apps.pipeline.selectors.objectives import latest_minutes
 from apps.systems.models import System
 from apps.telemetry.models import Sample
 
@@ -21,8 +26,9 @@ LONGEST_S = 300
 LEAST_STEPS = 3
 """With fewer measured steps an objective has no reading."""
 
-SHORT = 1e-3
-"""The relative shortfall of a rate that is tolerated: counting messages over a second is coarse."""
+MINUTES = 5
+"""So many are looked at where minutes are judged."""
+RATES = frozenset({Quantity.RATE_PER_S, Quantity.LOSS_RATIO})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +58,18 @@ class _Step:
 
 
 def slo_readings(system: System) -> list[SloReading]:
-    """Return every SLO of the system, by name, in two queries."""
+    """Return every SLO of the system, by name, in four queries at most."""
     slos = list(Slo.objects.filter(system=system).select_related("topic").order_by("name"))
     if not slos:
         return []
     steps = _steps(system, max(min(slo.window_s, LONGEST_S) for slo in slos))
-    return [_reading(slo, steps.get(slo.topic.name, {})) for slo in slos]
+    delays = latest_minutes([slo for slo in slos if slo.quantity not in RATES], MINUTES)
+    return [
+        _reading(slo, steps.get(slo.topic.name, {}))
+        if slo.quantity in RATES
+        else _reading_of_minutes(slo, delays[slo.pk])
+        for slo in slos
+    ]
 
 
 def _steps(system: System, seconds: int) -> dict[str, dict[int, _Step]]:
@@ -87,7 +99,25 @@ def _reading(slo: Slo, steps: dict[int, _Step]) -> SloReading:
     last = min(slo.window_s, LONGEST_S) // STEP_S
     seen = [step for index, step in sorted(steps.items()) if index < max(1, last)]
     held = _held(slo, seen)
-    if held is None or len(held) < LEAST_STEPS:
+    return _share(slo, held, STEP_S, _latest(slo, seen[0]) if seen else "", LEAST_STEPS)
+
+
+def _reading_of_minutes(slo: Slo, minutes: Sequence[JudgedMinute]) -> SloReading:
+    within = min(MINUTES, window_minutes(slo.window_s))
+    held = [minute.has_held for minute in minutes[:within]]
+    latest = ""
+    if minutes:
+        at_gate = " at the gate" if minutes[0].evidence == Evidence.GATE else ""
+        latest = (
+            f"{figure(1000 * minutes[0].value)} ms{at_gate}, allowed {figure(1000 * slo.target)}"
+        )
+    return _share(slo, held, MINUTE_S, latest, min(LEAST_STEPS, within))
+
+
+def _share(slo: Slo, held: Sequence[bool], step_s: int, latest: str, least: int) -> SloReading:
+    """Return the reading of steps of this length, in each of which the target held or not; of
+    fewer than `least` there is none."""
+    if len(held) < least:
         return SloReading(
             name=slo.name, share_held=None, objective=slo.objective, sentence="not measured"
         )
@@ -97,22 +127,19 @@ def _reading(slo: Slo, steps: dict[int, _Step]) -> SloReading:
         share_held=share,
         objective=slo.objective,
         sentence=f"{slo.name} of {slo.topic.name} held in {percent(share, 1)} of the last "
-        f"{len(held) * STEP_S} s, wanted are {percent(slo.objective, 1)} "
-        f"(latest {_latest(slo, seen[0])})",
+        f"{len(held) * step_s} s, wanted are {percent(slo.objective, 1)} (latest {latest})",
     )
 
 
-def _held(slo: Slo, seen: Sequence[_Step]) -> list[bool] | None:
-    """Return step by step whether the target held; None where no agent measures the quantity."""
+def _held(slo: Slo, seen: Sequence[_Step]) -> list[bool]:
+    """Return step by step whether the target held."""
     if slo.quantity == Quantity.RATE_PER_S:
         # A publisher below the promised rate is served, as long as all its messages pass.
         return [
             step.passed >= slo.target * (1 - SHORT) or step.shed <= SHORT * step.offered
             for step in seen
         ]
-    if slo.quantity == Quantity.LOSS_RATIO:
-        return [_loss(step) <= slo.target for step in seen]
-    return None
+    return [_loss(step) <= slo.target for step in seen]
 
 
 def _loss(step: _Step) -> float:

@@ -113,6 +113,12 @@ export const keys = {
     /** Apart from what arrives: nothing but an edit changes them. */
     settings: (system: string) => ["record-settings", system] as const,
   },
+  /** How the objectives of a system held, and the minutes of one. */
+  objectives: {
+    system: (system: string) => ["objectives", system] as const,
+    list: (system: string, query: ListQuery) => ["objectives", system, "list", query] as const,
+    minutes: (system: string, id: string) => ["objectives", system, "minutes", id] as const,
+  },
   /** By topic: it moves with what is measured. */
   publisherTimes: (topic: string) => ["publisher-times", topic] as const,
   studies: {

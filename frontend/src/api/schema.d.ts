@@ -4091,6 +4091,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/slo-compliance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List how objectives held: what is left of their error budgets, and how fast they burn
+         * @description List how objectives held: what is left of their error budgets, and how fast they burn.
+         *
+         *     Role: any.
+         */
+        get: operations["slo_compliance_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slo-compliance/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return how one objective held
+         * @description Return how one objective held; its id is that of the objective.
+         *
+         *     Role: any.
+         */
+        get: operations["slo_compliance_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slo-compliance/{id}/minutes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return what became of one objective, step by step
+         * @description Return what became of one objective, step by step.
+         *
+         *     Role: any.
+         */
+        get: operations["slo_compliance_minutes_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/slos": {
         parameters: {
             query?: never;
@@ -6441,6 +6507,39 @@ export interface components {
              */
             bucket: number;
         };
+        /** @description How fast an error budget went over two stretches of time. */
+        Burn: {
+            severity: components["schemas"]["BurnSeverityEnum"];
+            /**
+             * Format: double
+             * @description The burn rate that both stretches must exceed; 1 spends the budget in one window.
+             */
+            threshold: number;
+            /** @description The longer stretch, minutes. */
+            long_minutes: number;
+            /** @description The shorter stretch, minutes. */
+            short_minutes: number;
+            /**
+             * Format: double
+             * @description Burn rate over the longer stretch.
+             */
+            long_burn: number;
+            /**
+             * Format: double
+             * @description Burn rate over the shorter stretch.
+             */
+            short_burn: number;
+            /** @description Both rates exceed the threshold. */
+            fires: boolean;
+            /** @description False: the budget is so large that it burns no faster even where every minute is missed. */
+            can_fire: boolean;
+        };
+        /**
+         * @description - `page`: Somebody must look now.
+         *     - `ticket`: Somebody must look within days.
+         * @enum {string}
+         */
+        BurnSeverityEnum: "page" | "ticket";
         /** @description A stretch of the window in which members burst. */
         BurstExample: {
             /** Format: double */
@@ -9399,6 +9498,23 @@ export interface components {
          * @enum {string}
          */
         JudgedEnum: "helped" | "kept" | "partly" | "missed" | "too_early" | "unknown";
+        /** @description What became of an objective in a step of time. */
+        JudgedStep: {
+            /**
+             * Format: date-time
+             * @description When the step began.
+             */
+            since: string;
+            /** @description Minutes that were judged. */
+            measured_minutes: number;
+            /** @description Minutes in which the target did not hold. */
+            missed_minutes: number;
+            /**
+             * Format: double
+             * @description The largest value of a minute, of a rate the least, in the unit of the quantity.
+             */
+            worst: number;
+        };
         /** @description A correlation key that members carry now. */
         KeyNow: {
             name: string;
@@ -9427,6 +9543,28 @@ export interface components {
             /** Format: date-time */
             readonly at: string;
             readonly stale: boolean;
+        };
+        /** @description The last minute of an objective that was judged. */
+        LatestMinute: {
+            /**
+             * Format: date-time
+             * @description When it began.
+             */
+            at: string;
+            /**
+             * Format: double
+             * @description In the unit of the quantity.
+             */
+            value: number;
+            has_held: boolean;
+            /** @description So few messages that a single one may have decided. */
+            has_too_few: boolean;
+            /**
+             * Format: double
+             * @description How many it was judged by; of rates, about.
+             */
+            messages: number;
+            evidence: components["schemas"]["SloEvidenceEnum"];
         };
         /** @description What was not searched of what agents measured. */
         LeftOut: {
@@ -11391,6 +11529,21 @@ export interface components {
              */
             previous: string | null;
             results: components["schemas"]["SetAside"][];
+        };
+        PaginatedSloComplianceList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["SloCompliance"][];
         };
         PaginatedSloList: {
             /** @description Rows on all pages together. */
@@ -14801,6 +14954,89 @@ export interface components {
             objective?: number;
             window_s?: number;
         };
+        /** @description What became of an objective in its window, or since it was edited. */
+        SloCompliance: {
+            /**
+             * Format: uuid
+             * @description The id of the objective.
+             */
+            id: string;
+            name: string;
+            /** Format: uuid */
+            system: string;
+            system_name: string;
+            /** Format: uuid */
+            topic: string;
+            topic_name: string;
+            quantity: components["schemas"]["QuantityEnum"];
+            /**
+             * Format: double
+             * @description In the unit of the quantity.
+             */
+            target: number;
+            /**
+             * Format: double
+             * @description Share of the window in which the target must hold.
+             */
+            objective: number;
+            /** @description The window, seconds. */
+            window_s: number;
+            state: components["schemas"]["SloStandingEnum"];
+            /**
+             * Format: date-time
+             * @description When the window began, or the budget, which is new after each edit; null: it has not begun.
+             */
+            since: string | null;
+            /**
+             * Format: date-time
+             * @description When the window ends: the last judged minute.
+             */
+            until: string;
+            /** @description Minutes that were judged. */
+            measured_minutes: number;
+            /** @description Minutes in which the target did not hold. */
+            missed_minutes: number;
+            /** @description Judged minutes with so few messages that a single one may have decided. */
+            too_few_minutes: number;
+            /** @description Judged minutes of which only the delay at the gate is known: brokers and links add to it. */
+            at_gate_minutes: number;
+            /**
+             * Format: double
+             * @description Share of the judged minutes in which the target held.
+             */
+            share_held: number | null;
+            /**
+             * Format: double
+             * @description How many minutes of a window may be missed.
+             */
+            budget_minutes: number;
+            /**
+             * Format: double
+             * @description Share of the budget; below 0: more was spent. Null: nothing was measured.
+             */
+            budget_left: number | null;
+            burns: components["schemas"]["Burn"][];
+            latest: components["schemas"]["LatestMinute"] | null;
+        };
+        /**
+         * @description - `delivery`: Delays of deliveries, from when a message was sent until it was received.
+         *     - `answer`: Delays from requests to their answers.
+         *     - `gate`: How long messages waited at the gate alone: brokers and links add to it.
+         *     - `rates`: Rates that agents measured at the gates.
+         * @enum {string}
+         */
+        SloEvidenceEnum: "delivery" | "answer" | "gate" | "rates";
+        /** @description What became of an objective, step by step. */
+        SloMinutes: {
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            until: string;
+            /** @description Length of a step, seconds. */
+            step_s: number;
+            /** @description Those in which minutes were judged. */
+            steps: components["schemas"]["JudgedStep"][];
+        };
         /** @description A service-level objective of a topic. */
         SloRequest: {
             /**
@@ -14833,6 +15069,15 @@ export interface components {
             objective?: number;
             window_s?: number;
         };
+        /**
+         * @description - `page`: The budget burns so fast that somebody must look now.
+         *     - `spent`: More minutes were missed than the objective allows.
+         *     - `ticket`: The budget burns faster than it lasts; somebody must look within days.
+         *     - `holds`: Nothing burns, and there is some budget left.
+         *     - `not_measured`: Nobody measured the quantity in the window.
+         * @enum {string}
+         */
+        SloStandingEnum: "page" | "spent" | "ticket" | "holds" | "not_measured";
         /**
          * @description - `compute`: Needed to compute the model.
          *     - `plan`: Needed to make a plan, too.
@@ -30158,6 +30403,161 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slo_compliance_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                name?: string;
+                /** @description `name`, `topic__name`, `quantity`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                quantity?: components["schemas"]["QuantityEnum"];
+                /** @description Words; each must appear in one of `name`, `topic.name`. */
+                search?: string;
+                system?: string;
+                topic?: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedSloComplianceList"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slo_compliance_retrieve: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SloCompliance"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slo_compliance_minutes_retrieve: {
+        parameters: {
+            query?: {
+                /** @description Left out: one window of the objective before `until`. */
+                since?: string;
+                /** @description Length of a step, seconds, whole minutes; left out: so that there are at most 240. */
+                step_s?: number;
+                /** @description Left out: now. */
+                until?: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SloMinutes"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */

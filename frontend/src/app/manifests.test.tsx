@@ -14,6 +14,7 @@ const NEWS = [
   ...["run", "allocation", "placement", "study", "overlay", "system", "plan", "execution", "agent"],
   ...["policy", "telemetry", "recomputation", "calibration", "correlation", "suggestion"],
   ...["mapping", "interest_import", "inbox", "record_batch", "record_settings"],
+  ...["slo_compliance"],
 ];
 
 const SYSTEM = "22222222-2222-4222-8222-222222222222";

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from apps.catalog.models import ConsumerClass, Slo
+from apps.pipeline.models import JudgedMinute, ObjectiveTerm
 from apps.recomputation.models import Trigger
 from apps.recomputation.selectors.drift import load_drift
 from apps.recomputation.selectors.slo import slo_readings
@@ -15,6 +16,7 @@ from apps.systems.services import entity_create, entity_update
 from apps.telemetry.models import Sample
 
 pytestmark = pytest.mark.django_db
+PROMISE = ("quantity", "target", "objective", "window_s")
 
 
 def seen(trigger: Trigger) -> Trigger:
@@ -173,6 +175,51 @@ def test_loss_is_what_the_gate_sheds(clockwork):
     slo(clockwork, "loss_ratio", 0.1)
     samples(clockwork.quay, 30, offered_per_s=100.0, passed_per_s=80.0, shed_per_s=20.0)
     assert slo_readings(clockwork.system)[0].missed
+
+
+def judged_minutes(slo, *values, evidence="delivery"):
+    """Minutes up to now that were judged so, the newest first."""
+    now_s = int(timezone.now().timestamp()) // 60 * 60
+    ObjectiveTerm.objects.create(
+        slo=slo, since_s=0, topic="t1", **{name: getattr(slo, name) for name in PROMISE}
+    )
+    for back, value in enumerate(values, 1):
+        JudgedMinute.objects.create(
+            slo=slo,
+            since_s=now_s - 60 * back,
+            value=value,
+            has_held=value <= slo.target,
+            has_too_few=False,
+            messages=1000,
+            evidence=evidence,
+        )
+
+
+def test_delays_are_judged_by_minutes(clockwork):
+    promised = slo(clockwork, "delay_p99_s", 0.1)
+    judged_minutes(promised, 0.25, evidence="gate")
+    (reading,) = slo_readings(clockwork.system)
+    assert reading.missed
+    assert "held in 0.0 % of the last 60 s" in reading.sentence
+    assert "latest 250 ms at the gate, allowed 100)" in reading.sentence
+    assert look("slo_breach", clockwork.system).value == 1.0
+    # Minutes of what it promised before say nothing.
+    Slo.objects.filter(pk=promised.pk).update(target=0.05)
+    assert slo_readings(clockwork.system)[0].share_held is None
+
+
+def test_few_minutes_of_a_long_window_say_nothing_of_delays(clockwork):
+    promised = slo(clockwork, "delay_p99_s", 0.1)
+    Slo.objects.filter(pk=promised.pk).update(window_s=86_400)
+    promised.refresh_from_db()
+    judged_minutes(promised, 0.2, 0.2)
+    assert slo_readings(clockwork.system)[0].share_held is None
+    ObjectiveTerm.objects.all().delete()
+    JudgedMinute.objects.all().delete()
+    judged_minutes(promised, 0.2, 0.05, 0.05, 0.05, 0.2, 0.2)
+    (reading,) = slo_readings(clockwork.system)
+    assert reading.share_held == 0.6
+    assert "held in 60.0 % of the last 300 s" in reading.sentence
 
 
 def test_a_quantity_that_nobody_measures_is_not_judged(clockwork):

@@ -1,0 +1,1 @@
+"""Serve how objectives held over the REST API."""

@@ -1,0 +1,1 @@
+"""Rules of sums of records: error budgets of service-level objectives."""

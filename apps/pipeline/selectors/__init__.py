@@ -1,0 +1,1 @@
+"""Read what became of sums of records: how objectives held."""

@@ -1,0 +1,263 @@
+"""Judge the minutes of objectives by the sums of records, again whenever those change.
+
+Sums of topics that have an objective leave a row for each minute that they changed
+(`ChangedMinute`), in the transaction that adds them. Whoever judges removes it in the transaction
+that stores the verdict: a minute is judged after the last change, whoever is killed when.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from apps.catalog.models import Slo
+from apps.common.events import publish_seldom
+from apps.common.locks import lock_until_commit
+from apps.pipeline.domain.error_budget import MINUTE_S
+from apps.pipeline.domain.verdicts import Delays, Rates, verdict
+from apps.pipeline.models import ChangedMinute, DelaySum, JudgedMinute, MeasuredSum, ObjectiveTerm
+from apps.runs.services.gateway import minutes
+from apps.systems.models import System
+from apps.systems.services import keep
+
+KIND = "slo_compliance"
+NEWS_EVERY_S = 5.0
+LOCK = "slojudge"
+PASS_S = 15.0
+"""A pass begins no further transaction after this long: others wait for its thread, too."""
+AT_ONCE = 500
+"""Minutes of topics that are judged in one transaction."""
+JUDGED_BY = ("delays", "measured")
+"""Sums by which minutes are judged."""
+KEPT_LONGER_S = 86_400
+"""Than their objective's window, so that charts of short windows show more than these."""
+METRICS = ("offered_per_s", "passed_per_s", "shed_per_s")
+_TERMS = ("topic", "quantity", "target", "objective", "window_s")
+_VERDICT = ("value", "has_held", "has_too_few", "messages", "evidence")
+
+Minute = tuple[int, str]
+"""When it begins, Unix seconds, and a topic."""
+
+
+def objectives_judge(now: datetime | None = None) -> int:
+    """Judge minutes that ended and whose sums changed, of every system; return how many minutes of
+    objectives got a verdict. Of several processes one does so at a time."""
+    began_s, count = time.monotonic(), 0
+    now_s = int((now or timezone.now()).timestamp())
+    for system in System.objects.filter(pk__in=Slo.objects.values("system")):
+        while time.monotonic() - began_s < PASS_S:
+            taken, judged = _judge(system, now_s)
+            count += judged
+            if taken < AT_ONCE:
+                break
+    return count
+
+
+def note_changes(system: System, sums: Mapping[str, Any]) -> None:
+    """Note which minutes of topics with an objective these sums change; in the transaction that
+    adds them."""
+    topics = Slo.objects.filter(system=system).values_list("topic__name", flat=True).distinct()
+    judged_by = [sums[name] for name in JUDGED_BY if name in sums]
+    changed = minutes().minutes_of_topics(judged_by, list(topics))
+    if not changed:
+        return
+    with connection.cursor() as cursor:
+        # In one order, so that two that note the same minutes never wait in a circle. A row that is
+        # there is written again: whoever judges must leave it until this transaction has ended.
+        cursor.execute(
+            f"""
+            INSERT INTO {ChangedMinute._meta.db_table} AS old (system_id, since_s, topic)
+            SELECT %s, * FROM unnest(%s::bigint[], %s::text[])
+            ON CONFLICT (system_id, since_s, topic) DO UPDATE SET topic = excluded.topic
+            """,
+            [system.pk, *_columns(changed)],
+        )
+
+
+def judged_tidy(now: datetime | None = None) -> int:
+    """Delete verdicts of minutes that ended before the windows of their objectives began, and what
+    systems without objectives left to judge; return how many."""
+    now_s = int((now or timezone.now()).timestamp())
+    idle = ChangedMinute.objects.exclude(system__in=Slo.objects.values("system"))
+    count = idle.delete()[0]
+    for term in ObjectiveTerm.objects.all():
+        old = JudgedMinute.objects.filter(
+            slo_id=term.slo_id, since_s__lt=now_s - term.window_s - KEPT_LONGER_S
+        )
+        count += old.delete()[0]
+    return count
+
+
+def _columns(changed: Iterable[Minute]) -> tuple[list[int], list[str]]:
+    rows = list(changed)
+    return [since_s for since_s, _ in rows], [topic for _, topic in rows]
+
+
+def _judge(system: System, now_s: int) -> tuple[int, int]:
+    """Judge some minutes of a system; return how many changed ones were taken, and how many got a
+    verdict."""
+    with transaction.atomic():
+        if not lock_until_commit(LOCK) or not keep(system.pk):
+            return 0, 0
+        terms = _terms(system)
+        taken = _take(system, now_s)
+        if not taken:
+            return 0, 0
+        delays, rates = _delays(system, taken), _rates(system, taken)
+        rows = [
+            JudgedMinute(
+                slo_id=term.slo_id,
+                since_s=minute[0],
+                **{name: getattr(one, name) for name in _VERDICT},
+            )
+            for minute in taken
+            for term, pattern in terms.get(minute[1], ())
+            if term.since_s <= minute[0]
+            and (
+                one := verdict(
+                    term.quantity, term.target, pattern, delays[minute], rates.get(minute)
+                )
+            )
+        ]
+        JudgedMinute.objects.bulk_create(
+            rows,
+            update_conflicts=True,
+            unique_fields=["slo_id", "since_s"],
+            update_fields=_VERDICT,
+        )
+        if rows:
+            public_id = system.public_id
+            transaction.on_commit(
+                lambda: publish_seldom(
+                    KIND, key=str(public_id), every_s=NEWS_EVERY_S, system=public_id
+                )
+            )
+    return len(taken), len(rows)
+
+
+def _terms(system: System) -> dict[str, list[tuple[ObjectiveTerm, str]]]:
+    """Return what the objectives of a system promise, by topic, with the topic's pattern.
+
+    One that was edited begins anew: with the first whole minute after its last edit.
+    """
+    terms: dict[str, list[tuple[ObjectiveTerm, str]]] = defaultdict(list)
+    fresh: list[ObjectiveTerm] = []
+    slos = Slo.objects.filter(system=system).select_related("topic", "term").order_by("pk")
+    for slo in slos:
+        since_s = -(-int(slo.updated_at.timestamp() * 1e6) // (MINUTE_S * 1_000_000)) * MINUTE_S
+        # Read first: one that is made for the objective takes its place there.
+        before = getattr(slo, "term", None)
+        now = ObjectiveTerm(
+            slo=slo,
+            topic=slo.topic.name,
+            quantity=slo.quantity,
+            target=slo.target,
+            objective=slo.objective,
+            window_s=slo.window_s,
+            since_s=since_s,
+        )
+        if before is not None and all(getattr(before, n) == getattr(now, n) for n in _TERMS):
+            now = before
+        else:
+            ObjectiveTerm.objects.bulk_create(
+                [now],
+                update_conflicts=True,
+                unique_fields=["slo"],
+                update_fields=[*_TERMS, "since_s"],
+            )
+            JudgedMinute.objects.filter(slo=slo).delete()
+            fresh.append(now)
+        terms[now.topic].append((now, slo.topic.pattern))
+    if fresh:
+        _note_all(system, fresh)
+    return terms
+
+
+def _note_all(system: System, terms: Sequence[ObjectiveTerm]) -> None:
+    """Note all minutes of terms that are in the sums: what was added before they were known."""
+    sources = " UNION ".join(
+        f"SELECT since_s, topic FROM {model._meta.db_table}"
+        " JOIN unnest(%(since_s)s::bigint[], %(topics)s::text[]) AS term (first_s, topic)"
+        " USING (topic) WHERE system_id = %(system)s AND since_s >= first_s"
+        for model in (DelaySum, MeasuredSum)
+    )
+    with connection.cursor() as cursor:
+        # In the order of `note_changes`, for the same reason.
+        cursor.execute(
+            f"""
+            INSERT INTO {ChangedMinute._meta.db_table} AS old (system_id, since_s, topic)
+            SELECT %(system)s, since_s, topic FROM ({sources}) AS known ORDER BY since_s, topic
+            ON CONFLICT (system_id, since_s, topic) DO NOTHING
+            """,
+            {
+                "system": system.pk,
+                "since_s": [term.since_s for term in terms],
+                "topics": [term.topic for term in terms],
+            },
+        )
+
+
+def _take(system: System, now_s: int) -> list[Minute]:
+    """Remove the oldest changed minutes that have ended, and return them."""
+    table = ChangedMinute._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            DELETE FROM {table} WHERE ctid = ANY(ARRAY(
+                SELECT ctid FROM {table} WHERE system_id = %s AND since_s <= %s
+                ORDER BY since_s, topic LIMIT %s FOR UPDATE SKIP LOCKED
+            ))
+            RETURNING since_s, topic
+            """,
+            [system.pk, now_s - MINUTE_S, AT_ONCE],
+        )
+        return sorted(cursor.fetchall())
+
+
+def _delays(system: System, changed: list[Minute]) -> Mapping[Minute, dict[str, Delays]]:
+    """Return the histograms of these minutes by kind."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            SELECT since_s, topic, kind, array_agg(bin ORDER BY bin),
+                array_agg(messages ORDER BY bin), max(longest_s)
+            FROM (
+                SELECT since_s, topic, kind, bin,
+                    sum(messages)::bigint AS messages, max(longest_s) AS longest_s
+                FROM {DelaySum._meta.db_table}
+                JOIN unnest(%s::bigint[], %s::text[]) AS changed (since_s, topic)
+                    USING (since_s, topic)
+                WHERE system_id = %s GROUP BY since_s, topic, kind, bin
+            ) AS merged
+            GROUP BY since_s, topic, kind
+            """,
+            [*_columns(changed), system.pk],
+        )
+        delays: dict[Minute, dict[str, Delays]] = defaultdict(dict)
+        for since_s, topic, kind, bins, messages, longest_s in cursor.fetchall():
+            delays[since_s, topic][kind] = Delays(bins=bins, messages=messages, longest_s=longest_s)
+        return delays
+
+
+def _rates(system: System, changed: list[Minute]) -> dict[Minute, Rates]:
+    """Return what agents measured of the topics in these minutes."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            SELECT since_s, topic, metric, sum(total / samples)::double precision
+            FROM {MeasuredSum._meta.db_table}
+            JOIN unnest(%s::bigint[], %s::text[]) AS changed (since_s, topic)
+                USING (since_s, topic)
+            WHERE system_id = %s AND consumer_class = '' AND metric = ANY(%s)
+            GROUP BY since_s, topic, metric
+            """,
+            [*_columns(changed), system.pk, list(METRICS)],
+        )
+        metrics: dict[Minute, dict[str, float]] = defaultdict(dict)
+        for since_s, topic, metric, rate in cursor.fetchall():
+            metrics[since_s, topic][metric] = rate
+    return {minute: Rates(**rates) for minute, rates in metrics.items() if len(rates) > 1}
