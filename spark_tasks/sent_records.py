@@ -215,7 +215,7 @@ def _json_lines(body: bytes, table: str) -> SentRows:
 
 def _all_at_once(body: bytes, lines: Sequence[bytes], table: str) -> Any:
     """Return the columns of JSON lines where all of them have the types of the table, None where
-    they have to be read one by one: that takes ten times as long, and says what is wrong."""
+    they have to be read one by one: that takes four times as long, and says what is wrong."""
     if not all(line[:1] == b"{" and line[-1:] == b"}" for line in lines):
         return None  # a reader that looks for objects might find others than there are lines
     if max(map(len, lines), default=0) > LONGEST_LINE_BYTES:
