@@ -20,6 +20,7 @@ from agent.memory import DEFAULT_MIB, MIB, Pool
 from agent.profile import Profile, ProfileKey
 from weir.coordination.wire import Delivery, Gate
 from weir.queueing.counting_bucket import CountingBucket
+from weir.queueing.delay_counts import DelayCounts
 from weir.queueing.token_bucket import TokenBucket
 from weir.queueing.unfinished_work import UnfinishedWork
 from weir.queueing.wait_histogram import Piece, WaitWindow
@@ -88,6 +89,9 @@ class Pump:
         self.profile: Profile | None = None
         """The same since the part of a bucket and the list of publishers were set; None where no
         part is enforced."""
+        self.delays = DelayCounts()
+        """How long messages of this flow waited here, also where no gate is set, since that was
+        last taken."""
         self._profiled: ProfileKey | None = None
         self._unfinished: UnfinishedWork | None = None
         """What is unfinished at the gate; None where no part of a bucket is enforced."""
@@ -317,12 +321,14 @@ class Pump:
         # One message per batch is enough for a mean; measuring all costs more than forwarding.
         size, number = self.sized
         self.sized = (size + len(batch.messages[0].payload), number + 1)
-        if self.waits is not None and batch.arrived_at:
+        if self._gated and batch.arrived_at:
             known = self._measured.known(batch.messages)
             arrived_at = batch.arrived_at[known:] if known else batch.arrived_at
             now = self._clock()
             piece = Piece.of(now, arrived_at)
-            self.waits.count(now, piece)
+            self.delays.count(piece)
+            if self.waits is not None:
+                self.waits.count(now, piece)
             if self.profile is not None:
                 self.profile.count(now, arrived_at, piece)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from agent.drivers.base import MOST_PUBLISHERS, Room, Stats, rank_of
 from agent.profile import Profile
 from agent.pump import Pump
 from weir.queueing.counting_bucket import CountingBucket
+from weir.queueing.delay_counts import DelayCounts
 from weir.queueing.wait_histogram import WaitWindow
 
 UNHEARD = "unheard"
@@ -42,6 +43,9 @@ class Counters:
     """Flow -> what its part of a bucket would hold, where that is only counted."""
     waits: Mapping[str, WaitWindow] = field(default_factory=dict)
     """Flow -> how long messages waited that left through its gate lately."""
+    delays: Mapping[str, Sequence[DelayCounts]] = field(default_factory=dict)
+    """Flow -> how long messages waited at it, of each pump that read it; whoever takes that empties
+    them."""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     """Flow -> the same since its part of a bucket and its list were set."""
     gates: Mapping[str, Pump] = field(default_factory=dict)
@@ -69,6 +73,7 @@ class Tally:
         self._acked: dict[str, tuple[float, int]] = {}
         self._lost: dict[str, int] = {}
         self._left: dict[str, int] = {}
+        self._delays: dict[str, DelayCounts] = {}
         self._ending: list[Pump] = []
 
     async def end(self, *pumps: Pump) -> None:
@@ -81,6 +86,8 @@ class Tally:
             _sample(pump, self._sized, self._acked)
             _add(pump.lost, self._lost)
             _add(pump.left, self._left)
+            if pump.source.flow:
+                self._delays.setdefault(pump.source.flow, DelayCounts()).add(pump.delays)
 
     def read(self, pumps: Iterable[Pump]) -> Counters:
         """Return the counters of all pumps; `pumps` are those that have not ended."""
@@ -90,6 +97,7 @@ class Tally:
         lost, left = dict(self._lost), dict(self._left)
         counting: dict[str, CountingBucket] = {}
         waits: dict[str, WaitWindow] = {}
+        delays = {flow: [counts] for flow, counts in self._delays.items()}
         profiles: dict[str, Profile] = {}
         gates: dict[str, Pump] = {}
         for pump in (*pumps, *self._ending):
@@ -105,6 +113,7 @@ class Tally:
             _sample(pump, sized, acked)
             if pump.source.flow:
                 gates.setdefault(pump.source.flow, pump)
+                delays.setdefault(pump.source.flow, []).append(pump.delays)
                 _add({pump.source.flow: pump.waiting}, waiting)
         return Counters(
             passed=passed,
@@ -115,6 +124,7 @@ class Tally:
             acked=acked,
             counting=counting,
             waits=waits,
+            delays=delays,
             profiles=profiles,
             gates=gates,
             lost=lost,
@@ -350,9 +360,9 @@ class Meter:
 
     def _flows(
         self, interval_s: float, counters: Counters, stats: Stats
-    ) -> dict[str, dict[str, float]]:
+    ) -> dict[str, dict[str, Any]]:
         """Return what entered, passed, was shed and waits, for each flow."""
-        flows: dict[str, dict[str, float]] = {}
+        flows: dict[str, dict[str, Any]] = {}
         ingress = self._backlogs(self._backlog, stats.ingress_backlog, stats)
         backlog: dict[str, int] = {}
         for flow in sorted({*counters.passed, *counters.waiting, *stats.ingress_shed}):
@@ -382,6 +392,7 @@ class Meter:
             )
             flows[flow] |= _would_hold(counters.counting.get(flow))
             flows[flow] |= _waited(counters.waits.get(flow), self._at)
+            flows[flow] |= _delayed(counters.delays.get(flow, ()))
             flows[flow] |= _profiled(counters.profiles.get(flow), self._at)
         self._backlog = backlog
         return flows
@@ -439,6 +450,15 @@ def _waited(waits: WaitWindow | None, now: float) -> dict[str, float]:
         "wait_mean_s": waits.mean_s(now),
         "wait_longest_s": waits.longest_s(now),
     }
+
+
+def _delayed(of_pumps: Sequence[DelayCounts]) -> dict[str, Any]:
+    """Take how long messages waited since this was last taken, by bin."""
+    whole = DelayCounts()
+    for counts in of_pumps:
+        whole.add(counts)
+    longest_s, bins = whole.longest_s, whole.take()
+    return {"gate_delays": bins, "gate_longest_s": longest_s} if bins else {}
 
 
 def _profiled(profile: Profile | None, now: float) -> dict[str, float]:

@@ -26,7 +26,7 @@ from tests.nats_server import NatsServer
 from weir.coordination.tables import Tables
 from weir.coordination.wire import Bucket, Delivery, FlowSpec, Gate
 from weir.queueing.counting_bucket import CountingBucket
-from weir.queueing.wait_histogram import RATIO
+from weir.queueing.wait_histogram import RATIO, quantile_s
 
 LIMIT_S = 90
 PART = Gate(rate_per_s=105.0, burst=3.0)
@@ -52,7 +52,7 @@ def exact_p99(waits: Sequence[float]) -> float:
     return sorted(waits, reverse=True)[math.floor(0.01 * len(waits))]
 
 
-def agrees(measured: dict[str, float], arrived: Sequence[Span], left: Sequence[float]) -> None:
+def agrees(measured: dict[str, Any], arrived: Sequence[Span], left: Sequence[float]) -> None:
     """The telemetry of a flow says what can be computed from when each message came and left."""
     least = [max(0.0, then - came[1]) for came, then in zip(arrived, left, strict=True)]
     most = [then - came[0] for came, then in zip(arrived, left, strict=True)]
@@ -61,6 +61,13 @@ def agrees(measured: dict[str, float], arrived: Sequence[Span], left: Sequence[f
     assert exact_p99(least) - CLOCKS_S <= p99_s <= (exact_p99(most) + CLOCKS_S) * RATIO
     assert sum(least) / len(least) - CLOCKS_S <= mean_s <= sum(most) / len(most) + CLOCKS_S
     assert max(least) - CLOCKS_S <= measured["wait_longest_s"] <= max(most) + CLOCKS_S
+    # Nobody took the histogram before: it has all of them, and says the same.
+    bins = dict(measured["gate_delays"])
+    assert sum(bins.values()) == len(arrived)
+    assert measured["gate_longest_s"] == measured["wait_longest_s"]
+    longest_s = measured["gate_longest_s"]
+    counted_s = quantile_s(bins, probability=0.99, messages=len(arrived), longest_s=longest_s)
+    assert counted_s == p99_s
     # Nothing is proven where nobody waited, or where the bounds are as wide as the waits.
     assert exact_p99(least) > 15 * CLOCKS_S
     assert exact_p99(most) - exact_p99(least) < 0.2 * exact_p99(least)
@@ -107,7 +114,14 @@ async def test_waits_at_a_real_broker_are_those_of_the_test(server: NatsServer, 
         left = [driver.left_at[b"%d" % number] for number in range(len(arrived))]
         agrees(flow_telemetry(plane.router, flow), arrived, left)
         plane.router.flows.set_gate(flow, None)
-        assert "wait_p99_s" not in flow_telemetry(plane.router, flow)
+        assert not {"wait_p99_s", "gate_delays"} & flow_telemetry(plane.router, flow).keys()
+        # Without a gate nobody waits for it, and how long messages took to leave is counted.
+        for number in range(3):
+            await publisher.publish(f"weir.in.{flow}", b"free %d" % number)
+        await until(lambda: b"free 2" in driver.left_at, "all have left")
+        freely = flow_telemetry(plane.router, flow)
+        assert sum(messages for _, messages in freely["gate_delays"]) == 3
+        assert "wait_messages" not in freely
         await publisher.close()
         await plane.close()
 
@@ -210,6 +224,8 @@ async def test_marks_and_second_readings_count_as_nothing() -> None:
     assert pump.waits is not None
     assert pump.waits.messages(now) == 30
     assert pump.counting.messages == 30
+    assert pump.delays.longest_s == pump.waits.longest_s(now)
+    assert sum(messages for _, messages in pump.delays.take()) == 30
     assert pump.waits.longest_s(now) > 0.2
     await pump.close()
 

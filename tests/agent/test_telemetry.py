@@ -12,8 +12,9 @@ from agent.profile import Profile, ProfileKey
 from agent.telemetry import Counters, Meter
 from apps.telemetry.domain.payload import telemetry_checked
 from weir.queueing.counting_bucket import CountingBucket
+from weir.queueing.delay_counts import DelayCounts
 from weir.queueing.token_bucket import TokenBucket
-from weir.queueing.wait_histogram import WINDOW_S, Piece, WaitWindow
+from weir.queueing.wait_histogram import LOWEST, WINDOW_S, Piece, WaitWindow, bin_of
 
 
 def test_rates_are_differences_over_the_interval() -> None:
@@ -74,6 +75,28 @@ def test_waits_at_a_gate_are_told_and_taken_while_they_are_in_the_window() -> No
     assert not any(name.startswith("wait_") for name in flows["g"])
     later = telemetry_checked(meter.measure(100.0 + WINDOW_S, counters, Stats()))["flows"]
     assert not any(name.startswith("wait_") for name in later["f"])
+
+
+def test_delays_at_a_gate_are_those_of_the_interval_of_all_pumps_that_read_it() -> None:
+    ended, running = DelayCounts(), DelayCounts()
+    counters = Counters(passed={"f": 5, "g": 1}, delays={"f": [ended, running]})
+    meter = Meter(99.0)
+
+    def delayed(now: float) -> dict[str, object]:
+        flows = telemetry_checked(meter.measure(now, counters, Stats()))["flows"]
+        assert not any(name.startswith("gate_") for name in flows["g"])
+        return {name: value for name, value in flows["f"].items() if name.startswith("gate_")}
+
+    ended.count(Piece.of(100.0, [99.0, 99.9, 100.0]))
+    running.count(Piece.of(100.0, [99.9, 100.0, 100.0]))
+    tenth = bin_of(100.0 - 99.9)
+    assert delayed(100.0) == {
+        "gate_delays": [[LOWEST, 3], [tenth, 2], [bin_of(1.0), 1]],
+        "gate_longest_s": 1.0,
+    }
+    running.count(Piece.of(100.5, [100.5]))
+    assert delayed(101.0) == {"gate_delays": [[LOWEST, 1]], "gate_longest_s": 0.0}
+    assert delayed(102.0) == {}
 
 
 def profiled(profile: Profile, now: float) -> dict[str, float]:

@@ -3,7 +3,8 @@
 The bins are those of `weir.queueing.wait_histogram`, in which agents count waits: histograms of
 both merge by addition, and a percentile is too long by the factor `RATIO` at most, never too short.
 (Of a delay within a rounding error of an edge, the two may see another side.)
-What lasted at most `SHORTEST_S` is in the lowest bin.
+What lasted at most `SHORTEST_S` is in the lowest bin. What is sent as a bucket of a histogram is in
+the bin whose upper edge it names, however that was rounded (`bins_of_buckets`).
 """
 
 from __future__ import annotations
@@ -12,13 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weir.queueing.wait_histogram import STEPS, bin_of
+from weir.queueing.wait_histogram import LOWEST, ROUNDING, SHORTEST_S, STEPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-SHORTEST_S = 1e-9
-LOWEST = bin_of(SHORTEST_S)
 
 
 def bins_of(delays_s: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -30,6 +28,11 @@ def bins_of(delays_s: NDArray[np.float64]) -> NDArray[np.int64]:
     bins -= long_enough <= upper_edges_s(bins - 1)
     lowest: NDArray[np.int64] = np.maximum(bins, LOWEST)
     return lowest
+
+
+def bins_of_buckets(longest_s: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the bin of each bucket, given its upper edge or the longest delay that it holds."""
+    return bins_of(longest_s * (1.0 - ROUNDING))
 
 
 def upper_edges_s(bins: NDArray[np.int64]) -> NDArray[np.float64]:

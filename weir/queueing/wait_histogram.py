@@ -68,6 +68,15 @@ def upper_edge_s(bin_: int) -> float:
     return float(2.0 ** ((bin_ + 1) / STEPS))
 
 
+SHORTEST_S, LONGEST_S = 1e-9, 1e6
+LOWEST, HIGHEST = bin_of(SHORTEST_S), bin_of(LONGEST_S)
+"""The bins of histograms that merge with others: what lasted less, or nothing at all, is in the
+first, and what lasted longer in the last."""
+ROUNDING = 1e-6
+"""By which share the edge that a bucket names may be longer than it is: floats of 32 bits round by
+a tenth of that."""
+
+
 def quantile_s(
     bins: Mapping[int, int], *, probability: float, messages: int, longest_s: float
 ) -> float:

@@ -232,6 +232,20 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
     )
     wait_mean_s = serializers.FloatField(required=False, help_text="Their mean wait.")
     wait_longest_s = serializers.FloatField(required=False, help_text="The longest such wait.")
+    gate_delays = serializers.ListField(
+        child=serializers.ListField(
+            child=serializers.IntegerField(min_value=-(2**53), max_value=2**53),
+            min_length=2,
+            max_length=2,
+        ),
+        required=False,
+        help_text="Bins, and how many messages left in the interval after a wait of each: above "
+        "2^(bin/16) s and at most 2^((bin + 1)/16) s, those that did not wait at all in -479. "
+        "Absent where none left, and of agents that do not count them.",
+    )
+    gate_longest_s = serializers.FloatField(
+        required=False, help_text="The longest wait of these messages."
+    )
     work_peak = serializers.FloatField(
         required=False,
         help_text="The largest unfinished work since the last sample at the broker's part of the "

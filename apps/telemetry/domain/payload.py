@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from weir.errors import InvalidProblem
+from weir.queueing.wait_histogram import HIGHEST, LOWEST
 
 MAX_ENTRIES = 20_000
 MAX_PUBLISHERS = 5_000
@@ -19,13 +20,18 @@ FLOW = (
     *("backlog", "backlog_bytes", "most_messages", "most_bytes", "keep_s"),
     *("bucket_messages", "bucket_held", "bucket_p99_s", "bucket_longest_s"),
     *("work_peak", "work_waiting"),
-    *("wait_messages", "wait_p99_s", "wait_mean_s", "wait_longest_s"),
+    *("wait_messages", "wait_p99_s", "wait_mean_s", "wait_longest_s", "gate_longest_s"),
     *("profile_s", "profile_messages", "profile_independent"),
     *("profile_rate_per_s", "profile_size", "profile_publishers"),
     *("profile_mean_s", "profile_mean_low_s", "profile_mean_high_s"),
     *("profile_p99_s", "profile_p99_low_s", "profile_p99_high_s"),
     *("profile_own_p99_s", "profile_own_p99_low_s", "profile_own_p99_high_s"),
 )
+GATE_DELAYS = "gate_delays"
+"""The one member of a flow that is no amount: bins and how many messages each holds."""
+MOST_DELAYED = 10**10
+"""Messages of all bins together: what an agent that was cut off for a day may have passed. A record
+holds a million of them, so a message makes no more than ten thousand records beyond its bins."""
 CLASS = ("admitted", "waiting", "delivered_per_s")
 LINK = ("sent_per_s", "received_per_s", "backlog")
 LOAD = (
@@ -88,6 +94,37 @@ def _table(plain: object, names: tuple[str, ...], path: str) -> dict[str, dict[s
     return {name: _amounts(row, names, f"{path}.{name}") for name, row in rows.items()}
 
 
+def _flows(plain: object, path: str) -> dict[str, dict[str, Any]]:
+    flows: dict[str, dict[str, Any]] = {**_table(plain, FLOW, path)}
+    for flow, row in _object(plain, path).items():
+        if GATE_DELAYS in row:
+            where = f"{path}.{flow}.{GATE_DELAYS}"
+            flows[flow][GATE_DELAYS] = _delays(row[GATE_DELAYS], where)
+    delays = [row[GATE_DELAYS] for row in flows.values() if GATE_DELAYS in row]
+    if sum(messages for bins in delays for _, messages in bins) > MOST_DELAYED:
+        raise InvalidProblem(path, f"count more than {MOST_DELAYED:,} messages by their delay")
+    return flows
+
+
+def _delays(plain: object, path: str) -> list[list[int]]:
+    """Return bins of delays and how many messages each holds."""
+    if not isinstance(plain, list | tuple):
+        raise InvalidProblem(path, "must be a list of bins")
+    counts: dict[int, int] = {}
+    for row in plain:
+        if not isinstance(row, list | tuple) or len(row) != 2:
+            raise InvalidProblem(path, "must hold lists of bin and messages")
+        bin_, messages = row
+        if isinstance(bin_, bool) or not isinstance(bin_, int) or not LOWEST <= bin_ <= HIGHEST:
+            raise InvalidProblem(path, f"must name bins from {LOWEST} to {HIGHEST}")
+        if not _is_count(messages, 2**53) or not messages:
+            raise InvalidProblem(path, f"must count messages, not {str(messages)[:40]!r}")
+        if bin_ in counts:
+            raise InvalidProblem(path, f"names the bin {bin_} twice")
+        counts[bin_] = messages
+    return [[bin_, messages] for bin_, messages in counts.items()]
+
+
 def _publishers(plain: object, path: str) -> dict[str, tuple[int, float | None]]:
     """Return how much each publisher sent in the interval, and when, in Unix seconds; None where
     its moments could not be told apart."""
@@ -132,7 +169,7 @@ def telemetry_checked(plain: object) -> dict[str, Any]:
     broker["sync_always"] = sync_always
     sample = {
         "interval_s": _amount(known.get("interval_s", 1.0), "telemetry.interval_s"),
-        "flows": _table(known.get("flows", {}), FLOW, "telemetry.flows"),
+        "flows": _flows(known.get("flows", {}), "telemetry.flows"),
         "classes": _table(known.get("classes", {}), CLASS, "telemetry.classes"),
         "links": _table(known.get("links", {}), LINK, "telemetry.links"),
         "lost": _table(known.get("lost", {}), LOST, "telemetry.lost"),

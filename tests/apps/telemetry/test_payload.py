@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.telemetry.api.serializers import FlowSampleSerializer
-from apps.telemetry.domain.payload import FLOW, telemetry_checked
+from apps.telemetry.domain.payload import FLOW, GATE_DELAYS, telemetry_checked
 from weir.errors import InvalidProblem
+from weir.queueing.wait_histogram import HIGHEST, LOWEST
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
@@ -114,7 +115,58 @@ def test_what_was_sent_between_two_counts_of_the_reading_before_is_no_contradict
 
 
 def test_what_is_taken_of_a_flow_is_what_the_api_describes():
-    assert set(FLOW) == set(FlowSampleSerializer().fields)
+    assert {*FLOW, GATE_DELAYS} == set(FlowSampleSerializer().fields)
+
+
+@pytest.mark.parametrize(
+    "bins",
+    [
+        None,
+        7,
+        "[]",
+        {"3": 1},
+        [3],
+        [[3]],
+        [[3, 1, 1]],
+        ["31"],
+        [[3, 0]],
+        [[3, -1]],
+        [[3, 1.0]],
+        [[3, True]],
+        [[3, None]],
+        [[3, 2**53]],
+        [[3.0, 1]],
+        [[False, 1]],
+        [["3", 1]],
+        [[LOWEST - 1, 1]],
+        [[HIGHEST + 1, 1]],
+        [[3, 1], [4, 1], [3, 1]],
+    ],
+)
+def test_delays_that_are_no_histogram_are_refused(bins):
+    with pytest.raises(InvalidProblem) as refused:
+        telemetry_checked({"flows": {"f": {"gate_delays": bins}}})
+    assert refused.value.path == "telemetry.flows.f.gate_delays"
+
+
+@pytest.mark.parametrize("bins", [[], [[LOWEST, 1], [HIGHEST, 7]], [(3, 2), (-3, 10**10 - 2)]])
+def test_delays_are_taken_bin_by_bin(bins):
+    row = {"gate_delays": bins, "gate_longest_s": 0.5}
+    kept = telemetry_checked({"flows": {"f": row, "g": {"passed_per_s": 1.0}}})
+    assert kept["flows"] == {
+        "f": {"gate_delays": [list(each) for each in bins], "gate_longest_s": 0.5},
+        "g": {"passed_per_s": 1.0},
+    }
+    assert telemetry_checked(kept) == kept
+
+
+def test_more_delays_than_an_agent_can_have_counted_are_refused():
+    flows = {name: {"gate_delays": [[3, 6 * 10**9]]} for name in ("f", "g")}
+    with pytest.raises(InvalidProblem) as refused:
+        telemetry_checked({"flows": flows})
+    assert refused.value.path == "telemetry.flows"
+    del flows["g"]
+    assert telemetry_checked({"flows": flows})["flows"] == flows
 
 
 def test_a_profile_is_taken_with_the_ends_that_are_known():
