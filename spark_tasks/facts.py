@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
-from weir.queueing.delay_histograms import bins_of, percentiles_s
+from weir.queueing.delay_histograms import bins_of, bins_of_buckets, percentiles_s
 
 Merge = Literal["sum", "min", "max", "count"]
 
@@ -184,6 +184,12 @@ def observed(table: str, rows: Any, window_s: int) -> dict[str, Any]:
         columns = {"window": window, **{key: rows[key] for key in keys}}
         measures = {"samples": one, "total": value.cast(EXACT), "least": value, "most": value}
         return {"brokers": pa.table({**columns, **measures})}
+    if table == "delays":
+        buckets = {key: rows[key] for key in ("topic", "kind", "consumer_class", "messages")}
+        longest_s = rows["delay_s"]
+        bins = pa.array(bins_of_buckets(longest_s.to_numpy()))
+        histograms = {"window": window, **buckets, "longest_s": longest_s, "bin": bins}
+        return {"delay_histograms": pa.table(histograms)}
     counts = {"messages": rows["messages"], "bytes": rows["bytes"]}
     if table == "messages":
         names = {name: rows[name] for name in ("topic", "publisher", "broker")}

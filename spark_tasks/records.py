@@ -50,12 +50,13 @@ class Column:
     """What stands for a null, and for a column that is not there; None: it stays null."""
     least: float = -np.inf
     most: float = np.inf
+    choices: tuple[str, ...] = ()
+    """What a text may be; empty: anything."""
 
 
-_COUNTS = (
-    Column(name="messages", kind="whole", default=1, least=1, most=MOST_AT_ONCE),
-    Column(name="bytes", kind="whole", default=0, least=0, most=1 << 32),
-)
+_MESSAGES = Column(name="messages", kind="whole", default=1, least=1, most=MOST_AT_ONCE)
+_COUNTS = (_MESSAGES, Column(name="bytes", kind="whole", default=0, least=0, most=1 << 32))
+_LONGEST_DELAY_S = 1e6
 _RECEIVED = (
     Column(name="at_s", kind="time", required=True),
     Column(name="topic", kind="text", required=True),
@@ -63,9 +64,11 @@ _RECEIVED = (
     Column(name="consumer_class", kind="text", default=""),
     Column(name="broker", kind="text", default=""),
     Column(name="origin", kind="text", default=""),
-    Column(name="delay_s", kind="number", least=0.0, most=1e6),
+    Column(name="delay_s", kind="number", least=0.0, most=_LONGEST_DELAY_S),
     *_COUNTS,
 )
+DELAY_KINDS = ("delivery", "answer", "gate")
+"""Until a message was received, until a request was answered, and at the gate of a topic."""
 TABLES: dict[str, tuple[Column, ...]] = {
     "messages": (
         Column(name="at_s", kind="time", required=True),
@@ -83,6 +86,15 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column(name="consumer_class", kind="text", default=""),
         Column(name="metric", kind="text", required=True),
         Column(name="value", kind="number", required=True, least=-1e15, most=1e15),
+    ),
+    "delays": (
+        Column(name="at_s", kind="time", required=True),
+        Column(name="topic", kind="text", required=True),
+        Column(name="kind", kind="text", required=True, choices=DELAY_KINDS),
+        Column(name="consumer_class", kind="text", default=""),
+        Column(name="broker", kind="text", default=""),
+        Column(name="delay_s", kind="number", required=True, least=0.0, most=_LONGEST_DELAY_S),
+        _MESSAGES,
     ),
 }
 _WORDS = {
@@ -360,6 +372,10 @@ def _text(
     if column.required:
         empty = compute.fill_null(compute.equal(values, ""), False)
         misfits.append(("empty", _mask(empty) & ~broken))
+    if column.choices:
+        known = compute.is_in(values, pa.array(column.choices, pa.string()))
+        words = f"must be {', '.join(column.choices[:-1])} or {column.choices[-1]}"
+        misfits.append((words, ~_mask(known)))
     return compute.fill_null(values, ""), misfits
 
 

@@ -69,7 +69,8 @@ class DelaySum(MinuteSum):
     )
     topic = models.TextField(db_collation="C")
     kind = models.TextField(
-        db_collation="C", help_text="`delivery`, or `answer`: of a request until then."
+        db_collation="C",
+        help_text="`delivery`, `answer`: of a request until then, or `gate`: at that of the topic.",
     )
     consumer_class = models.TextField(db_collation="C")
     bin = models.SmallIntegerField(help_text="As weir/queueing/delay_histograms.py numbers them.")

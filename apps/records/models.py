@@ -16,6 +16,7 @@ class RecordTable(models.TextChoices):
     DELIVERIES = "deliveries", "Deliveries"
     REQUESTS = "requests", "Requests"
     SAMPLES = "samples", "Samples"
+    DELAYS = "delays", "Delays"
 
 
 class RecordBatch(BaseModel):

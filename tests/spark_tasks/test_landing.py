@@ -16,6 +16,7 @@ from pyarrow import parquet
 
 from spark_tasks.landing import batch_files, days_of, land, remove_files, unland
 from spark_tasks.pipeline import compute_here
+from spark_tasks.records import DELAY_KINDS
 from spark_tasks.sent_records import (
     CSV,
     EARLY_S,
@@ -139,6 +140,32 @@ def test_the_same_rows_are_the_same_from_every_format():
         assert (batch.since_s, batch.until_s) == (NOW_S - 2, NOW_S - 1)
 
 
+def test_delays_are_the_same_from_every_format_and_their_kind_is_one_of_three():
+    row = {
+        **{"at_s": NOW_S - 1, "topic": "fx", "kind": "gate", "consumer_class": "", "broker": ""},
+        **{"delay_s": 0.25, "messages": 3},
+    }
+    given = [row, {**row, "kind": "queue"}, {**row, "kind": "gate "}, {**row, "kind": None}]
+    table = "".join(
+        ",".join("" if cell is None else str(cell) for cell in each.values()) + "\r\n"
+        for each in given
+    )
+    bodies = {
+        JSON_LINES: lines(*given),
+        CSV: f"{','.join(row)}\r\n{table}".encode(),
+        PARQUET: packed(given),
+    }
+    known = "kind: must be delivery, answer or gate"
+    for media_type, body in bodies.items():
+        batch = checked(body, media_type=media_type, table="delays")
+        assert batch.rows.to_pylist() == [row], media_type
+        assert problems(batch) == {1: known, 2: known, 3: "kind: null"}
+    short = {name: row[name] for name in ("at_s", "topic", "kind", "delay_s")}
+    batch = checked(lines(*({**short, "kind": kind} for kind in DELAY_KINDS)), table="delays")
+    assert [each["messages"] for each in batch.rows.to_pylist()] == [1, 1, 1]
+    assert not batch.set_aside
+
+
 @pytest.mark.parametrize("number", ["1_000", "١٢", "0x10", " 5", "1e400", "nan", "1" * 41])
 def test_numbers_of_a_csv_have_one_notation(number):
     body = f"at_s,broker,metric,value\n{NOW_S},b,cpu_ratio,{number}\n".encode()
@@ -195,14 +222,15 @@ JSON = st.recursive(
 CELLS = st.fixed_dictionaries(
     {},
     optional={
-        name: JSON for name in ("at_s", "topic", "subscriber", "delay_s", "messages", "broker")
+        name: JSON
+        for name in ("at_s", "topic", "kind", "subscriber", "delay_s", "messages", "broker")
     },
 )
 
 
 @given(
     rows=st.lists(JSON | CELLS, min_size=1, max_size=8),
-    table=st.sampled_from(["deliveries", "messages"]),
+    table=st.sampled_from(["deliveries", "messages", "delays"]),
 )
 def test_every_row_is_kept_or_set_aside_with_a_problem(rows, table):
     batch = checked(lines(*rows), table=table)

@@ -23,6 +23,7 @@ MEANINGS = {
         "deliveries": "What was received.",
         "requests": "What was asked and answered.",
         "samples": "What was measured at a moment.",
+        "delays": "How long messages took, as buckets of histograms.",
     },
     "SetAsideStandingEnum": {
         "waiting": "Nobody has decided yet.",

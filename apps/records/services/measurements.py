@@ -1,11 +1,13 @@
-"""Take what agents measured as records: a batch of samples for each minute of a system."""
+"""Take what agents measured as records: for each minute of a system a batch of samples, and one of
+how long messages waited at gates."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
@@ -16,6 +18,7 @@ from apps.records.services.batches import RESERVED, batch_id, batch_receive
 from apps.systems.models import System
 from apps.telemetry.models import KEEP_SAMPLES, Sample
 from apps.telemetry.selectors.measured import means
+from weir.queueing.wait_histogram import LONGEST_S, LOWEST, ROUNDING, upper_edge_s
 
 MINUTE = timedelta(minutes=1)
 SLOT_S = 10
@@ -24,6 +27,11 @@ GRACE = timedelta(seconds=10)
 """How long after a minute what agents measured in it may still be stored."""
 REACH = KEEP_SAMPLES - timedelta(minutes=5)
 """How far back minutes are taken that nobody took in time."""
+TABLES = (RecordTable.SAMPLES, RecordTable.DELAYS)
+MOST_ROWS = 100_000
+"""Of one batch; more than that of a minute are several batches."""
+MOST_MESSAGES = 1_000_000
+"""Of one record of delays."""
 
 LOAD = {
     "cpu_ratio": "cpu_ratio",
@@ -51,7 +59,7 @@ def measurements_take(now: datetime | None = None) -> int:
 def _take(system: System, end: datetime) -> int:
     """Take the minutes of a system up to `end`, in their order."""
     minutes = [end - MINUTE * back for back in range(int(REACH / MINUTE), 0, -1)]
-    ids = {batch_id(system, RecordTable.SAMPLES, _name(minute)): minute for minute in minutes}
+    ids = {batch_id(system, table, _name(minute)): minute for minute in minutes for table in TABLES}
     known = RecordBatch.objects.filter(public_id__in=ids).values_list("public_id", flat=True)
     since = max((ids[public_id] + MINUTE for public_id in known), default=minutes[0])
     rows = Sample.objects.filter(broker__system=system, at__gte=since, at__lt=end)
@@ -64,34 +72,68 @@ def _take(system: System, end: datetime) -> int:
         slots[broker, slot].append(payload)
     topics = dict(ConsumerClass.objects.filter(system=system).values_list("name", "topic__name"))
     for minute, slots in by_minute.items():
-        records = [
-            json.dumps({"at_s": slot, "broker": broker, **record})
-            for (broker, slot), payloads in slots.items()
-            for record in _records(payloads, topics)
-        ]
-        if records:
-            _receive(system, _name(minute), "\n".join(records).encode())
+        samples, delays = [], []
+        for (broker, slot), payloads in slots.items():
+            place = {"at_s": slot, "broker": broker}
+            sound = [payload for payload in payloads if "suspect" not in payload]
+            samples += [json.dumps({**place, **record}) for record in _samples(sound, topics)]
+            delays += [json.dumps({**place, **record}) for record in _delays(sound)]
+        _receive(system, minute, {RecordTable.SAMPLES: samples, RecordTable.DELAYS: delays})
     return len(by_minute)
 
 
-def _receive(system: System, name: str, body: bytes) -> None:
-    try:
-        batch_receive(
-            system=system,
-            table=RecordTable.SAMPLES,
-            name=name,
-            body=body,
-            media_type="application/x-ndjson",
-            actor=None,
-        )
-    except Conflict:
-        # Another process took the minute, before a sample came that was late beyond grace.
-        return
+@transaction.atomic
+def _receive(system: System, minute: datetime, records: Mapping[RecordTable, list[str]]) -> None:
+    """Take the records of a minute, all of them or none: who takes its first batch takes it."""
+    for table, rows in records.items():
+        for start in range(0, len(rows), MOST_ROWS):
+            number = start // MOST_ROWS + 1
+            body = "\n".join(rows[start : start + MOST_ROWS]).encode()
+            try:
+                _, repeated = batch_receive(
+                    system=system,
+                    table=table,
+                    name=_name(minute) if number == 1 else f"{_name(minute)}/{number}",
+                    body=body,
+                    media_type="application/x-ndjson",
+                    actor=None,
+                )
+            except Conflict:
+                # Another process took the minute, before a sample came that was late beyond grace.
+                return
+            if repeated:
+                return
 
 
-def _records(payloads: Sequence[Payload], topics: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _delays(sound: Sequence[Payload]) -> Iterator[dict[str, Any]]:
+    """Return how long messages waited at gates by the samples of one broker and slot, without place
+    and time: a record for each topic and bin."""
+    bins: dict[str, Counter[int]] = defaultdict(Counter)
+    longest: dict[str, float] = defaultdict(float)
+    for payload in sound:
+        for flow, row in (payload.get("flows") or {}).items():
+            for bin_, messages in row.get("gate_delays", ()):
+                bins[flow][bin_] += messages
+            longest[flow] = max(longest[flow], row.get("gate_longest_s", 0.0))
+    for flow, counted in bins.items():
+        for bin_, messages in sorted(counted.items()):
+            gate = {"topic": flow, "kind": "gate", "delay_s": _longest_s(bin_, longest[flow])}
+            for start in range(0, messages, MOST_MESSAGES):
+                yield {**gate, "messages": min(MOST_MESSAGES, messages - start)}
+
+
+def _longest_s(bin_: int, longest_s: float) -> float:
+    """Return the delay by which a bucket is known to be this bin: the longest of all, where that is
+    in it beyond rounding, or its edge."""
+    if bin_ == LOWEST:
+        return 0.0
+    edge_s = min(upper_edge_s(bin_), LONGEST_S)
+    is_within = upper_edge_s(bin_ - 1) * (1.0 + 2.0 * ROUNDING) < longest_s <= edge_s
+    return longest_s if is_within else edge_s
+
+
+def _samples(sound: Sequence[Payload], topics: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Return what the samples of one broker and slot came to, without place and time."""
-    sound = [payload for payload in payloads if "suspect" not in payload]
     for member, metric in LOAD.items():
         values = [payload["broker"][member] for payload in sound if member in payload["broker"]]
         if values:

@@ -8935,6 +8935,13 @@ export interface components {
              * @description The longest such wait.
              */
             wait_longest_s?: number;
+            /** @description Bins, and how many messages left in the interval after a wait of each: above 2^(bin/16) s and at most 2^((bin + 1)/16) s, those that did not wait at all in -479. Absent where none left, and of agents that do not count them. */
+            gate_delays?: number[][];
+            /**
+             * Format: double
+             * @description The longest wait of these messages.
+             */
+            gate_longest_s?: number;
             /**
              * Format: double
              * @description The largest unfinished work since the last sample at the broker's part of the topic's bucket, messages: tokens that are missing from it and messages that wait for one. Absent where no part is enforced.
@@ -14132,9 +14139,10 @@ export interface components {
          *     - `deliveries`: What was received.
          *     - `requests`: What was asked and answered.
          *     - `samples`: What was measured at a moment.
+         *     - `delays`: How long messages took, as buckets of histograms.
          * @enum {string}
          */
-        RecordTableEnum: "messages" | "deliveries" | "requests" | "samples";
+        RecordTableEnum: "messages" | "deliveries" | "requests" | "samples" | "delays";
         /** @description A recording of messages. */
         Recording: {
             name: string;

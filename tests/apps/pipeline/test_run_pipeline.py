@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 from pyarrow import parquet
 
-from weir.queueing.wait_histogram import RATIO
+from weir.queueing.wait_histogram import HIGHEST, LONGEST_S, LOWEST, RATIO, upper_edge_s
 
 BEGAN_S = 1_700_000_000.0
 FACTS = {
@@ -83,8 +83,13 @@ def records(seed: int, rows: int = 3000) -> dict[str, list[dict[str, Any]]]:
             "topic": of("t1", "t2", "Füße", "👾"),
             "broker": of("b1", "b2", "b3", ""),
             "messages": int(chance.geometric(0.5)),
-            "bytes": int(chance.integers(0, 5000)),
         }
+        if kind == "delays":
+            what = {"kind": of("delivery", "answer", "gate"), "consumer_class": of("gold", "")}
+            bin_ = int(chance.integers(LOWEST, HIGHEST))
+            delay_s = float(chance.choice([0.0, chance.lognormal(-5, 2), upper_edge_s(bin_)]))
+            return {**row, **what, "delay_s": delay_s}
+        row["bytes"] = int(chance.integers(0, 5000))
         if kind == "messages":
             return {**row, "publisher": of("p1", "p2", "p3")}
         delay_s = float(chance.choice([0.0, chance.lognormal(-5, 2), 1e-12]))
@@ -96,7 +101,7 @@ def records(seed: int, rows: int = 3000) -> dict[str, list[dict[str, Any]]]:
             "delay_s": None if chance.random() < 0.1 else delay_s,
         }
 
-    kinds = ("messages", "deliveries", "requests", "samples")
+    kinds = ("messages", "deliveries", "requests", "samples", "delays")
     return {kind: [one(kind) for _ in range(rows)] for kind in kinds}
 
 
@@ -194,7 +199,7 @@ def test_every_figure_equals_that_of_plain_loops(tmp_path: Path, window_s: int) 
 
 def test_percentiles_are_those_of_all_delays_within_a_bin(tmp_path: Path) -> None:
     given = records(seed=5, rows=6000)
-    for table in ("deliveries", "requests"):
+    for table in ("deliveries", "requests", "delays"):
         write(tmp_path / "in", table, given[table], files=2)
     assert run(tmp_path / "in", tmp_path / "out", "--window", "600") == (0, "")
     delays: dict[Any, list[float]] = defaultdict(list)
@@ -204,6 +209,10 @@ def test_percentiles_are_those_of_all_delays_within_a_bin(tmp_path: Path) -> Non
                 since_s = math.floor(row["at_s"]) // 600 * 600.0
                 key = (since_s, row["topic"], kind, row["consumer_class"])
                 delays[key] += [row["delay_s"]] * row["messages"]
+    for row in given["delays"]:
+        since_s = math.floor(row["at_s"]) // 600 * 600.0
+        key = (since_s, row["topic"], row["kind"], row["consumer_class"])
+        delays[key] += [row["delay_s"]] * row["messages"]
     keyed = by_keys(tmp_path / "out", "delays")
     assert keyed.keys() == delays.keys()
     for key, row in keyed.items():
@@ -219,11 +228,32 @@ def test_percentiles_are_those_of_all_delays_within_a_bin(tmp_path: Path) -> Non
     assert counted == {key: len(each) for key, each in delays.items()}
 
 
+def test_buckets_named_by_their_edges_are_the_bins_that_they_were(tmp_path: Path) -> None:
+    bins = range(LOWEST, HIGHEST + 1)
+    row = {"at_s": BEGAN_S, "topic": "t", "kind": "gate"}
+    edges_s = [min(upper_edge_s(bin_), LONGEST_S) for bin_ in bins]
+    rows = [{**row, "delay_s": each, "messages": 1 + at} for at, each in enumerate(edges_s)]
+    write(tmp_path / "in", "delays", rows)
+    short = pa.Table.from_pylist([{**each, "topic": "short"} for each in rows])
+    place = short.schema.get_field_index("delay_s")
+    short = short.set_column(place, "delay_s", short["delay_s"].cast(pa.float32(), safe=False))
+    parquet.write_table(short, tmp_path / "in" / "delays" / "short.parquet")
+    assert run(tmp_path / "in", tmp_path / "out") == (0, "")
+    counted = by_keys(tmp_path / "out", "delay_histograms")
+    since_s = math.floor(BEGAN_S) // 60 * 60.0
+    assert {key: each["messages"] for key, each in counted.items()} == {
+        (since_s, topic, "gate", "", bin_): 1 + at
+        for topic in ("t", "short")
+        for at, bin_ in enumerate(bins)
+    }
+
+
 def spoiled() -> dict[str, list[dict[str, Any]]]:
     """Return records of which some rows do not fit."""
     fits = {"at_s": BEGAN_S, "topic": "t", "publisher": "p", "messages": 1}
     received = {"at_s": BEGAN_S, "topic": "t", "subscriber": "u", "delay_s": 0.1}
     sample = {"at_s": BEGAN_S, "broker": "b", "metric": "m", "value": 1.0}
+    bucket = {"at_s": BEGAN_S, "topic": "t", "kind": "gate", "delay_s": 0.1, "messages": 2}
     return {
         "messages": [
             fits,
@@ -238,6 +268,16 @@ def spoiled() -> dict[str, list[dict[str, Any]]]:
         ],
         "deliveries": [received, {**received, "delay_s": -0.001}, {**received, "delay_s": None}],
         "samples": [sample, {**sample, "value": math.inf}, {**sample, "value": None}],
+        "delays": [
+            bucket,
+            {**bucket, "kind": "queue"},
+            {**bucket, "kind": "Gate", "topic": ""},
+            {**bucket, "kind": None},
+            {**bucket, "kind": ""},
+            {**bucket, "delay_s": None},
+            {**bucket, "delay_s": 1.1e6},
+            {**bucket, "messages": 0},
+        ],
     }
 
 
@@ -253,6 +293,15 @@ PROBLEMS = {
     },
     "deliveries": {"delay_s: below 0": 1},
     "samples": {"value: not finite": 1, "value: null": 1},
+    "delays": {
+        "delay_s: above 1,000,000": 1,
+        "delay_s: null": 1,
+        "kind: empty": 1,
+        "kind: must be delivery, answer or gate": 1,
+        "kind: null": 1,
+        "messages: below 1": 1,
+        "topic: empty": 1,
+    },
 }
 
 

@@ -76,8 +76,12 @@ def records(seed: int, count: int = 400) -> dict[str, Rows]:
             "topic": of("t1", "t2", "Füße", "👾", "it's, \\ \"{NULL}"),
             "broker": of("b1", "b2", ""),
             "messages": int(chance.geometric(0.5)),
-            "bytes": int(chance.integers(0, 1 << 32)),
         }
+        if table == "delays":
+            what = {"kind": of("delivery", "answer", "gate"), "consumer_class": of("gold", "")}
+            delay_s = float(chance.choice([0.0, chance.lognormal(-5, 2), 1e-12]))
+            return {**row, **what, "delay_s": delay_s}
+        row["bytes"] = int(chance.integers(0, 1 << 32))
         if table == "messages":
             return {**row, "publisher": of("p1", "p2")}
         delay_s = float(chance.choice([0.0, chance.lognormal(-5, 2), 1e-12]))
@@ -88,7 +92,7 @@ def records(seed: int, count: int = 400) -> dict[str, Rows]:
             "delay_s": None if chance.random() < 0.1 else delay_s,
         }
 
-    tables = ("messages", "deliveries", "requests", "samples")
+    tables = ("messages", "deliveries", "requests", "samples", "delays")
     return {table: [one(table) for _ in range(count)] for table in tables}
 
 
@@ -147,6 +151,9 @@ def expected(given: dict[str, Rows]) -> dict[str, dict[Any, Any]]:
                 add("published", (since_s, topic, broker), row)
                 continue
             group, delay_s = row["consumer_class"], row["delay_s"]
+            if table == "delays":
+                _count_delay(tables["delays"], (since_s, topic, row["kind"], group), row)
+                continue
             if table == "deliveries":
                 add("received", (since_s, topic, group, broker), row)
             else:
@@ -155,11 +162,15 @@ def expected(given: dict[str, Rows]) -> dict[str, dict[Any, Any]]:
             if delay_s is None:
                 continue
             kind = "delivery" if table == "deliveries" else "answer"
-            key = (since_s, topic, kind, group, bin_of(max(delay_s, 1e-9)))
-            entry = tables["delays"].setdefault(key, {"messages": 0, "longest_s": 0.0})
-            entry["messages"] += row["messages"]
-            entry["longest_s"] = max(entry["longest_s"], delay_s)
+            _count_delay(tables["delays"], (since_s, topic, kind, group), row)
     return tables
+
+
+def _count_delay(delays: dict[Any, Any], key: tuple[Any, ...], row: dict[str, Any]) -> None:
+    bin_ = bin_of(max(row["delay_s"], 1e-9))
+    entry = delays.setdefault((*key, bin_), {"messages": 0, "longest_s": 0.0})
+    entry["messages"] += row["messages"]
+    entry["longest_s"] = max(entry["longest_s"], row["delay_s"])
 
 
 def stored(system: System) -> dict[str, dict[Any, Any]]:
@@ -220,7 +231,7 @@ def test_many_keys_are_added_in_pieces(system: System, monkeypatch: pytest.Monke
     monkeypatch.setattr(sums, "ROWS_AT_ONCE", 7)
     given = records(3)
     receive_all(system, given, 2)
-    assert add_sums() == 8
+    assert add_sums() == 10
     assert stored(system) == expected(given)
 
 
@@ -244,7 +255,7 @@ def test_systems_have_their_own_sums(system: System) -> None:
     given, others = records(1), records(2)
     receive_all(system, given, 2)
     receive_all(other, others, 2)
-    assert add_sums() == 16
+    assert add_sums() == 20
     assert stored(system) == expected(given)
     assert stored(other) == expected(others)
 
@@ -252,9 +263,9 @@ def test_systems_have_their_own_sums(system: System) -> None:
 def test_a_batch_is_added_once_though_it_is_asked_for_twice(system: System) -> None:
     given = records(1)
     batches = receive_all(system, given, 1)
-    assert add_sums() == 4
+    assert add_sums() == 5
     assert add_sums() == 0
-    assert [sums_add(batch) for batch in batches] == [False] * 4
+    assert [sums_add(batch) for batch in batches] == [False] * 5
     assert stored(system) == expected(given)
 
 
@@ -300,7 +311,7 @@ def test_a_batch_whose_files_are_not_whole_waits_and_stops_no_other(
             path.write_bytes(path.read_bytes()[:-100])
         else:
             path.unlink()
-    assert add_sums() == 3
+    assert add_sums() == 4
     assert [record.levelname for record in caplog.records if "not in the sums" in record.message]
     assert PublishedSum.objects.count() == 0
     assert waiting(system) == 1
@@ -362,7 +373,7 @@ def test_sums_are_deleted_when_they_were_kept_long_enough(system: System) -> Non
     for each in (system, other):
         receive_all(each, given, 1)
         receive_all(each, old, 1)
-    assert add_sums() == 16
+    assert add_sums() == 20
     both = {table: given[table] + old[table] for table in given}
     assert tidy() == 0
     assert stored(system) == expected(both)
@@ -468,7 +479,7 @@ def test_a_worker_that_is_killed_within_a_batch_adds_nothing_of_it(data: Path) -
 
     # It dies over the second batch, when all its rows were added and it was not marked yet.
     assert worker("die") == -signal.SIGKILL
-    assert waiting(system) == 7
+    assert waiting(system) == 9
     first = {"messages": given["messages"][0::2]}
     assert stored(system) == expected(first)
     assert worker() == 0

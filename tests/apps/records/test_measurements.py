@@ -1,22 +1,31 @@
 """What agents measured becomes records: minute by minute, each once."""
 
+import json
 import math
-from collections import defaultdict
+import threading
+from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from django.db import connection
 from django.utils import timezone
 
-from apps.pipeline.models import MeasuredSum
+from apps.pipeline.models import DelaySum, MeasuredSum
 from apps.pipeline.services.sums import sums_add_waiting
-from apps.records.models import RecordBatch
-from apps.records.services import measurements_take
+from apps.records.models import RecordBatch, SetAsideRow
+from apps.records.services import batch_receive, measurements, measurements_take
+from apps.runs.services.gateway import sent_records
 from apps.telemetry.domain.payload import telemetry_checked
 from apps.telemetry.models import Sample
+from spark_tasks.records import TABLES
 from tests.apps.records.files import kept
 from tests.factories.lab import Lab, make_lab
+from weir.queueing.delay_histograms import bins_of_buckets
+from weir.queueing.wait_histogram import HIGHEST, LOWEST, bin_of, upper_edge_s
 
 NOON = timezone.now().replace(second=0, microsecond=0) - timedelta(minutes=10)
 
@@ -43,6 +52,30 @@ def payload(chance: np.random.Generator, place: str) -> dict[str, Any]:
             else {},
             "broker": {"cpu_ratio": float(chance.random()), "stored_bytes": 7, "connections": 3},
         }
+    )
+
+
+def delayed(chance: np.random.Generator) -> dict[str, Any]:
+    """What an agent counted at a gate."""
+    waits_s = [0.0] * 3 + list(chance.lognormal(-5, 2, int(chance.integers(1, 30))))
+    bins = Counter(bin_of(max(wait_s, 1e-9)) for wait_s in waits_s)
+    longest_s = float(max(waits_s))
+    return {"gate_delays": [list(each) for each in bins.items()], "gate_longest_s": longest_s}
+
+
+def measure_delays(lab: Lab, since: datetime, seconds: int, seed: int = 1) -> list[Sample]:
+    """Samples of two topics at two brokers."""
+    chance = np.random.default_rng(seed)
+
+    def checked() -> dict[str, Any]:
+        flow = {"passed_per_s": 3.0, "backlog": 0}
+        flows = {name: {**flow, **delayed(chance)} for name in ("prices", "news")}
+        return telemetry_checked({"flows": {**flows, "of an older agent": flow}})
+
+    return Sample.objects.bulk_create(
+        Sample(broker=broker, at=since + timedelta(seconds=second), payload=checked())
+        for second in range(seconds)
+        for broker in (lab.here, lab.there)
     )
 
 
@@ -145,3 +178,172 @@ def test_systems_without_agents_have_no_batches(lab):
     )
     assert measurements_take() == 0
     assert not RecordBatch.objects.exists()
+
+
+# --- delays at gates
+
+
+def delays_of(lab: Lab) -> list[dict[str, Any]]:
+    return [row for row in kept(lab.system) if row.get("kind") == "gate"]
+
+
+def counted(samples: list[Sample]) -> dict[Any, tuple[int, float]]:
+    """Messages by loops over samples, and the longest wait beside them: (slot, broker, topic, bin)
+    -> messages."""
+    bins: Counter[Any] = Counter()
+    for sample in samples:
+        slot = sample.at.timestamp() // 10 * 10
+        for topic, row in sample.payload["flows"].items():
+            for bin_, messages in row.get("gate_delays", []):
+                bins[slot, sample.broker.name, topic, bin_] += messages
+    return dict(bins)
+
+
+def test_delays_at_gates_become_a_batch_beside_the_samples(lab):
+    samples = measure_delays(lab, NOON, 60)
+    assert measurements_take(NOON + timedelta(seconds=75)) == 1
+    assert measurements_take(NOON + timedelta(seconds=75)) == 0
+    batches = dict(RecordBatch.objects.values_list("table", "name"))
+    assert batches == {"samples": name_of(0), "delays": name_of(0)}
+    assert not SetAsideRow.objects.exists()
+    rows = delays_of(lab)
+    names = ("at_s", "broker", "topic")
+    bins = bins_of_buckets(np.array([row["delay_s"] for row in rows])).tolist()
+    keyed = {
+        (*(row[name] for name in names), bin_): row["messages"]
+        for row, bin_ in zip(rows, bins, strict=True)
+    }
+    assert len(keyed) == len(rows)
+    assert keyed == counted(samples)
+    assert {row["consumer_class"] for row in rows} == {""}
+    longest = max(sample.payload["flows"]["news"]["gate_longest_s"] for sample in samples)
+    assert max(row["delay_s"] for row in rows if row["topic"] == "news") == longest
+    assert {row["delay_s"] for row, bin_ in zip(rows, bins, strict=True) if bin_ == LOWEST} == {0.0}
+    # The sums by minute are those of the agents, without the brokers.
+    assert sums_add_waiting(10) == 2
+    whole: Counter[Any] = Counter()
+    for (_, _, topic, bin_), messages in counted(samples).items():
+        whole[topic, bin_] += messages
+    stored = DelaySum.objects.filter(since_s=int(NOON.timestamp()), kind="gate", consumer_class="")
+    assert {(row.topic, row.bin): row.messages for row in stored} == whole
+    assert max(row.longest_s for row in stored if row.topic == "news") == longest
+
+
+@pytest.mark.parametrize("above", [0.0, 1e-16, 1e-9, 1e-6, 2e-6, 1e-5])
+def test_a_longest_wait_at_an_edge_moves_nothing_to_another_bin(lab, above):
+    bins = range(-160, 100, 7)
+    flows = {
+        str(bin_): {
+            "gate_delays": [[bin_, 5]],
+            "gate_longest_s": upper_edge_s(bin_ - 1) * (1.0 + above),
+        }
+        for bin_ in bins
+    }
+    Sample.objects.create(broker=lab.here, at=NOON, payload=telemetry_checked({"flows": flows}))
+    assert measurements_take(NOON + timedelta(seconds=75)) == 1
+    assert sums_add_waiting(10) == 1
+    stored = dict(DelaySum.objects.values_list("topic", "bin"))
+    assert stored == {str(bin_): bin_ for bin_ in bins}
+
+
+def test_a_minute_is_cut_as_batches_and_records_are_taken():
+    assert measurements.MOST_ROWS <= sent_records().MOST_ROWS
+    (messages,) = (each for each in TABLES["delays"] if each.name == "messages")
+    assert messages.most >= measurements.MOST_MESSAGES
+
+
+def test_every_bin_of_an_agent_is_a_record_of_that_bin(lab):
+    bins = list(range(LOWEST, HIGHEST + 1))
+    row = {"gate_delays": [[bin_, 1 + at] for at, bin_ in enumerate(bins)], "gate_longest_s": 2e6}
+    payload = telemetry_checked({"flows": {"prices": row}})
+    Sample.objects.create(broker=lab.here, at=NOON, payload=payload)
+    assert measurements_take(NOON + timedelta(seconds=75)) == 1
+    assert sums_add_waiting(10) == 1
+    stored = DelaySum.objects.order_by("bin").values_list("bin", "messages")
+    assert list(stored) == [(bin_, 1 + at) for at, bin_ in enumerate(bins)]
+
+
+def test_delays_of_samples_that_contradict_their_broker_are_left_out(lab):
+    samples = measure_delays(lab, NOON, 10)
+    for odd in samples[:7]:
+        odd.payload["suspect"] = "delivered"
+        odd.save()
+    assert measurements_take(NOON + timedelta(seconds=75)) == 1
+    assert sum(row["messages"] for row in delays_of(lab)) == sum(counted(samples[7:]).values())
+
+
+def test_more_messages_than_a_record_holds_are_several(lab):
+    row = {"gate_delays": [[3, 2_500_000]], "gate_longest_s": 1.17}
+    payload = telemetry_checked({"flows": {"prices": row}})
+    Sample.objects.create(broker=lab.here, at=NOON, payload=payload)
+    assert measurements_take(NOON + timedelta(seconds=75)) == 1
+    assert not SetAsideRow.objects.exists()
+    rows = delays_of(lab)
+    assert [row["messages"] for row in rows] == [1_000_000, 1_000_000, 500_000]
+    assert {row["delay_s"] for row in rows} == {1.17}
+
+
+def test_more_records_than_a_batch_holds_are_several(lab, monkeypatch):
+    monkeypatch.setattr(measurements, "MOST_ROWS", 50)
+    samples = measure_delays(lab, NOON, 30)
+    assert measurements_take(NOON + timedelta(seconds=75)) == 1
+    assert measurements_take(NOON + timedelta(seconds=75)) == 0
+    batches = RecordBatch.objects.filter(table="delays").order_by("id")
+    names = [name_of(0), *(f"{name_of(0)}/{number}" for number in range(2, len(batches) + 1))]
+    assert [batch.name for batch in batches] == names
+    assert len(names) > 2
+    assert {batch.accepted for batch in batches[: len(names) - 1]} == {50}
+    assert sum(row["messages"] for row in delays_of(lab)) == sum(counted(samples).values())
+
+
+def test_who_dies_between_the_batches_of_a_minute_leaves_none_of_them(lab):
+    measure_delays(lab, NOON, 30)
+
+    def die(**batch: Any) -> Any:
+        if batch["table"] == "delays":
+            raise OSError(5, "the disk failed")
+        return batch_receive(**batch)
+
+    with (
+        patch("apps.records.services.measurements.batch_receive", die),
+        pytest.raises(OSError, match="the disk failed"),
+    ):
+        measurements_take(NOON + timedelta(seconds=75))
+    assert not RecordBatch.objects.exists()
+    late = measure_delays(lab, NOON + timedelta(seconds=30), 5, seed=2)
+    samples = [*Sample.objects.exclude(pk__in=[each.pk for each in late]), *late]
+    assert measurements_take(NOON + timedelta(seconds=75)) == 1
+    assert sum(row["messages"] for row in delays_of(lab)) == sum(counted(samples).values())
+
+
+def test_who_comes_second_takes_no_part_of_a_minute(lab, monkeypatch):
+    """Also where the second has seen later samples, or has more of them."""
+    monkeypatch.setattr(measurements, "MOST_ROWS", 50)
+    measure_delays(lab, NOON, 30)
+    assert measurements_take(NOON + timedelta(seconds=75)) == 1
+    before, batches = kept(lab.system), RecordBatch.objects.count()
+    samples = [json.dumps(row) for row in before if "metric" in row]
+    bucket = {"at_s": NOON.timestamp(), "topic": "t", "kind": "gate", "delay_s": 1.0}
+    delays = [json.dumps({**bucket, "messages": number}) for number in range(1, 1000)]
+    for seen in (samples, samples[:-1], []):
+        measurements._receive(lab.system, NOON, {"samples": seen, "delays": delays})
+    assert kept(lab.system) == before
+    assert RecordBatch.objects.count() == batches
+
+
+@pytest.mark.django_db(transaction=True)
+def test_processes_side_by_side_take_a_minute_once(lab):
+    samples = measure_delays(lab, NOON, 60)
+    together = threading.Barrier(4, timeout=60)
+
+    def take(_: int) -> None:
+        together.wait()
+        try:
+            measurements_take(NOON + timedelta(seconds=75))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(take, range(4)))
+    assert sorted(RecordBatch.objects.values_list("table", flat=True)) == ["delays", "samples"]
+    assert sum(row["messages"] for row in delays_of(lab)) == sum(counted(samples).values())

@@ -24,7 +24,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "records", metavar="IN", help="folder with messages/, deliveries/, requests/, samples/"
+            "records",
+            metavar="IN",
+            help="folder with messages/, deliveries/, requests/, samples/, delays/",
         )
         parser.add_argument("--out", required=True, help="new folder for the tables of facts")
         parser.add_argument(

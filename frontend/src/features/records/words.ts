@@ -11,6 +11,7 @@ export const TABLES: Record<RecordTable, string> = {
   deliveries: "Deliveries",
   requests: "Requests",
   samples: "Samples",
+  delays: "Delays",
 };
 
 const leftText = (left: number) =>
