@@ -14,12 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.drivers.base import Channel, DriverError, Message, Place, Source
+from agent.drivers.base import Channel, DriverError, Message, Place, Source, Stats
 from agent.drivers.nats.server_clock import DRIFT, ServerClock
 from agent.drivers.simulated.broker import VirtualNetwork
 from agent.drivers.simulated.driver import SimulatedDriver
 from agent.pump import Pump
 from agent.router import Router
+from agent.telemetry import Meter, Tally
+from apps.telemetry.domain.payload import telemetry_checked
 from tests.agent.gated_broker import flow_telemetry
 from tests.agent.planes import Plane, TimedDriver, client, flows, until
 from tests.nats_server import NatsServer
@@ -228,6 +230,35 @@ async def test_marks_and_second_readings_count_as_nothing() -> None:
     assert sum(messages for _, messages in pump.delays.take()) == 30
     assert pump.waits.longest_s(now) > 0.2
     await pump.close()
+
+
+@pytest.mark.asyncio
+async def test_what_a_pump_counted_before_it_ended_is_reported_once() -> None:
+    network = VirtualNetwork()
+    driver = Sink(network=network, address="sim://a", broker="a")
+    tally, meter, total = Tally(), Meter(time.monotonic()), 0
+    channel = Channel(place=Place.DELIVERY, delivery=Delivery.BEST_EFFORT, flow="f")
+    source = Source(delivery=Delivery.BEST_EFFORT, flow="f")
+
+    def reported(*running: Pump) -> int:
+        sample = meter.measure(time.monotonic(), tally.read(running), Stats())
+        bins = telemetry_checked(sample)["flows"]["f"].get("gate_delays", [])
+        return sum(messages for _, messages in bins)
+
+    for count in (3, 5):
+        pump = Pump(driver, source, route=lambda *_: [channel], on_mark=_ignore, gated=True)
+        pump.open()
+        total += count
+        network.at("sim://a").publish("f", Delivery.BEST_EFFORT, [b""] * count)
+        await until(lambda: len(driver.left_at) == total, "all have left")  # noqa: B023
+        if count == 3:
+            assert reported(pump) == 3
+            network.at("sim://a").publish("f", Delivery.BEST_EFFORT, [b""] * 2)
+            total += 2
+            await until(lambda: len(driver.left_at) == total, "all have left")  # noqa: B023
+        await tally.end(pump)
+    assert reported() == 2 + 5
+    assert reported() == 0
 
 
 # --- the server's clock

@@ -23,9 +23,11 @@ class DelayCounts:
     def count(self, piece: Piece) -> None:
         """Count messages that leave together."""
         self._messages += piece.messages
-        self.longest_s = max(self.longest_s, piece.longest_s)
+        if piece.longest_s > self.longest_s:
+            self.longest_s = piece.longest_s
+        bins = self._bins
         for bin_, messages in piece.bins:
-            self._bins[bin_] = self._bins.get(bin_, 0) + messages
+            bins[bin_] = bins.get(bin_, 0) + messages
 
     def add(self, other: DelayCounts) -> None:
         """Count what another has counted, which is empty then."""
