@@ -12,7 +12,10 @@ PREFIX = "/api/v1"
 RUN = "#/components/schemas/Run"
 RUN_ID = "7a1e0000-0000-4000-8000-000000000020"
 AT = "2026-03-02T08:00:00Z"
-BINARY = {"application/vnd.apache.parquet": "PAR1 (the bytes of the file) PAR1"}
+BINARY = {
+    "application/vnd.apache.parquet": "PAR1 (the bytes of the file) PAR1",
+    "application/x-protobuf": "(the bytes of the message)",
+}
 """What stands for a body that is no text."""
 
 RUN_ANSWER: Example = {

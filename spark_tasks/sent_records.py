@@ -171,7 +171,7 @@ def _in_columns(rows: Iterable[_Row], table: str) -> SentRows:
     places: list[int] = []
     unread: list[SetAside] = []
     for each in rows:
-        _check_number(len(places) + len(unread) + 1)
+        check_number(len(places) + len(unread) + 1)
         cells: Any = None if each.problem else _cells(each.values or {}, columns)
         if each.problem or isinstance(cells, str):
             problem = each.problem or cells
@@ -183,25 +183,25 @@ def _in_columns(rows: Iterable[_Row], table: str) -> SentRows:
         for name, cell in zip(values, cells, strict=True):
             values[name].append(cell)
     return SentRows(
-        columns=pa.table(values, schema=_schema(table)),
+        columns=pa.table(values, schema=schema_of(table)),
         places=np.array(places, dtype=np.int64),
         content=lambda number: (contents[number], True),
         unread=unread,
     )
 
 
-def _check_number(rows: int) -> None:
+def check_number(rows: int) -> None:
     if rows > MOST_ROWS:
         raise InvalidProblem("rows", f"a batch has at most {MOST_ROWS:,} rows; split it")
 
 
-def _schema(table: str) -> Any:
+def schema_of(table: str) -> Any:
     return pa.schema([(column.name, _ARROW[column.kind]) for column in TABLES[table]])
 
 
 def _json_lines(body: bytes, table: str) -> SentRows:
     lines = [line for line in map(bytes.strip, body.split(b"\n")) if line]
-    _check_number(len(lines))
+    check_number(len(lines))
     columns = _all_at_once(body, lines, table)
     if columns is None:
         return _in_columns((_json_row(row, line) for row, line in enumerate(lines)), table)
@@ -226,7 +226,7 @@ def _all_at_once(body: bytes, lines: Sequence[bytes], table: str) -> Any:
             pa.BufferReader(body),
             read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(body) + 1),
             parse_options=arrow_json.ParseOptions(
-                explicit_schema=_schema(table), unexpected_field_behavior="ignore"
+                explicit_schema=schema_of(table), unexpected_field_behavior="ignore"
             ),
         )
     except (UnicodeDecodeError, pa.ArrowException):
@@ -310,7 +310,7 @@ def _parquet(body: bytes, table: str) -> SentRows:
         if problem is not None:
             name, _, words = problem.partition(": ")
             raise InvalidProblem(name, f"{words}; give the columns of {table}")
-        _check_number(rows)
+        check_number(rows)
         names = [each.name for each in TABLES[table] if each.name in schema.names]
         # A text that many rows share is read once: what they are together is known before it is
         # in memory.
@@ -322,7 +322,7 @@ def _parquet(body: bytes, table: str) -> SentRows:
     except UNREADABLE as error:
         line = (str(error).splitlines() or [type(error).__name__])[0]
         raise InvalidProblem("rows", f"cannot be read as Parquet: {line}") from None
-    _check_number(len(columns))
+    check_number(len(columns))
     if sum(_text_bytes(columns[name]) for name in texts) > MOST_BYTES:
         raise InvalidProblem(
             "rows", f"its texts are longer than {MOST_BYTES // 2**20} MiB; split it"

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
@@ -61,6 +61,9 @@ class JsonBody(KeptBody):
 class RawBody(KeptBody):
     """Hand a body on as it is; its view reads it."""
 
+    packings: ClassVar[tuple[str, ...]] = ()
+    """How it may be compressed; `packing_of` says how one is."""
+
     def parse(  # type: ignore[override]
         self,
         stream: IO[Any],
@@ -70,10 +73,17 @@ class RawBody(KeptBody):
         """Return the bytes. Raises RequestDataTooBig, UnsupportedMediaType."""
         _refuse_charset(media_type)
         request = (parser_context or {}).get("request")
-        coding = request.headers.get("Content-Encoding", "") if request is not None else ""
-        if coding.strip().lower() not in ("", "identity"):
-            raise UnsupportedMediaType(coding, detail=f"Send the body as it is, not as {coding}.")
+        packing = packing_of(request) if request is not None else ""
+        if packing not in ("", *self.packings):
+            ways = " or ".join(["as it is", *(f"as {one}" for one in self.packings)])
+            raise UnsupportedMediaType(packing, detail=f"Send the body {ways}, not as {packing}.")
         return self.raw(stream)
+
+
+def packing_of(request: Any) -> str:
+    """Return how the body of a request is compressed; empty where it is not."""
+    coding: str = request.headers.get("Content-Encoding", "").strip().lower()
+    return "" if coding == "identity" else coding
 
 
 class CsvBody(KeptBody):

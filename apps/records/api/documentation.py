@@ -44,6 +44,30 @@ REQUESTS: dict[str, Example] = {
         "broker": "ny-1",
         "bytes": 220,
     },
+    "POST /record-batches/prometheus": {},
+    "POST /record-batches/otlp/v1/metrics": {
+        "resourceMetrics": [
+            {
+                "resource": {
+                    "attributes": [{"key": "host.name", "value": {"stringValue": "ny-1"}}]
+                },
+                "scopeMetrics": [
+                    {
+                        "metrics": [
+                            {
+                                "name": "cpu_ratio",
+                                "gauge": {
+                                    "dataPoints": [
+                                        {"timeUnixNano": "1795953600250000000", "asDouble": 0.4}
+                                    ]
+                                },
+                            }
+                        ]
+                    }
+                ],
+            }
+        ]
+    },
     "POST /set-aside-records/replay": {
         "system": SYSTEM,
         "batch": RECORD_BATCH,

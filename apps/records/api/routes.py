@@ -3,6 +3,7 @@
 from django.urls import path
 from rest_framework.routers import BaseRouter
 
+from apps.records.api.metrics import OtlpMetricsView, PrometheusView
 from apps.records.api.views import (
     RecordBatchViewSet,
     RecordCountsView,
@@ -17,4 +18,8 @@ def register(router: BaseRouter) -> None:
     router.register("record-settings", RecordSettingsViewSet)
 
 
-paths = [path("record-counts", RecordCountsView.as_view())]
+paths = [
+    path("record-batches/prometheus", PrometheusView.as_view()),
+    path("record-batches/otlp/v1/metrics", OtlpMetricsView.as_view()),
+    path("record-counts", RecordCountsView.as_view()),
+]

@@ -43,6 +43,29 @@ class RecordBatchQuery(Form[dict[str, Any]]):
         return name
 
 
+class MetricsQuery(Form[dict[str, Any]]):
+    """Read which system metrics are about."""
+
+    system = SystemReference(help_text="The system that they are about.")
+
+
+class PartialSuccessSerializer(serializers.Serializer[Any]):
+    """Describe what of an export was set aside, in the words of OTLP."""
+
+    rejectedDataPoints = serializers.CharField(
+        help_text="How many points were set aside: a whole number, which OTLP writes as text."
+    )
+    errorMessage = serializers.CharField(help_text="Why, the most frequent reason first.")
+
+
+class ExportedSerializer(serializers.Serializer[Any]):
+    """Describe what became of an export, in the words of OTLP."""
+
+    partialSuccess = PartialSuccessSerializer(
+        required=False, help_text="Left out where every point counts."
+    )
+
+
 class RecordBatchSerializer(serializers.ModelSerializer[RecordBatch]):
     """Describe a batch of records: what became of its rows."""
 

@@ -44,6 +44,13 @@ def _rows_of_batch(condition: Q) -> Coalesce:
     return Coalesce(Subquery(number), 0)
 
 
+def problems_of(batch: RecordBatch) -> list[tuple[str, int]]:
+    """Return the problems of the rows of a batch that were set aside, and how many rows have each,
+    the most frequent first."""
+    rows = SetAsideRow.objects.filter(batch=batch).values("problem").annotate(number=Count("id"))
+    return list(rows.order_by("-number", "problem").values_list("problem", "number"))
+
+
 def set_aside_rows() -> QuerySet[SetAsideRow]:
     """Return rows that were set aside, with the batches of before and after."""
     return SetAsideRow.objects.select_related("batch__system", "ended_by", "taken_in")

@@ -8,11 +8,13 @@ from apps.records.services.batches import (
 )
 from apps.records.services.keeping import records_tidy, settings_update
 from apps.records.services.measurements import measurements_take
+from apps.records.services.metrics import metrics_receive
 
 __all__ = [
     "Choice",
     "batch_receive",
     "measurements_take",
+    "metrics_receive",
     "records_tidy",
     "set_aside_discard",
     "set_aside_replay",

@@ -51,36 +51,43 @@ def batch_receive(
     """
     sha256 = hashlib.sha256(body).hexdigest()
     name = name or sha256
-    before = _repeated(system, table, name, sha256)
+    before = batch_repeated(system, table, name, sha256)
     if before is not None:
         return before, True
-    engine = sent_records()
-    received_at = timezone.now()
     try:
-        rows = engine.sent_rows(body, media_type, table)
-        checked = engine.check_batch(
+        rows = sent_records().sent_rows(body, media_type, table)
+    except InvalidProblem as error:
+        raise ApplicationError.of_field(error.path, error.message) from error
+    batch = RecordBatch(
+        public_id=batch_id(system, table, name),
+        system=system,
+        table=table,
+        name=name,
+        sha256=sha256,
+        media_type=media_type,
+        size_bytes=len(body),
+        sent_by=actor,
+    )
+    return batch_take(batch, rows)
+
+
+def batch_take(batch: RecordBatch, rows: Any) -> tuple[RecordBatch, bool]:
+    """Check the rows of a batch that is not stored yet, and keep it; return it, or the one that
+    arrived under its name meanwhile, and whether it is that. Raises as `batch_receive` does."""
+    try:
+        checked = sent_records().check_batch(
             rows,
-            table,
-            now_s=received_at.timestamp(),
-            late_after_s=settings_of(system).late_after_s,
+            batch.table,
+            now_s=timezone.now().timestamp(),
+            late_after_s=settings_of(batch.system).late_after_s,
         )
-        batch = RecordBatch(
-            public_id=batch_id(system, table, name),
-            system=system,
-            table=table,
-            name=name,
-            sha256=sha256,
-            media_type=media_type,
-            size_bytes=len(body),
-            rows=len(rows),
-            sent_by=actor,
-        )
+        batch.rows = len(rows)
         _land(batch, checked)
     except InvalidProblem as error:
         raise ApplicationError.of_field(error.path, error.message) from error
     except IntegrityError:
         # The same batch was sent twice at once: this insert waited for the other's commit.
-        before = _repeated(system, table, name, sha256)
+        before = batch_repeated(batch.system, batch.table, batch.name, batch.sha256)
         if before is None:
             raise
         return before, True
@@ -92,7 +99,7 @@ def batch_id(system: System, table: str, name: str) -> uuid.UUID:
     return uuid.uuid5(system.public_id, f"{table}/{name}")
 
 
-def _repeated(system: System, table: str, name: str, sha256: str) -> RecordBatch | None:
+def batch_repeated(system: System, table: str, name: str, sha256: str) -> RecordBatch | None:
     """Return a batch that arrived before, with the repeat counted. Raises Conflict."""
     batch = RecordBatch.objects.filter(system=system, table=table, name=name).first()
     if batch is None:

@@ -85,6 +85,18 @@ def sent_records() -> ModuleType:
     return import_module("spark_tasks.sent_records")
 
 
+def metric_protocols() -> ModuleType:
+    """Return the module that reads metrics as collectors send them. It imports pyarrow and the
+    messages of OpenTelemetry, so only who takes some does that."""
+    return import_module("spark_tasks.metric_protocols")
+
+
+def packed_metrics() -> ModuleType:
+    """Return the module that unpacks what collectors send. It imports pyarrow, so only who takes
+    some does that."""
+    return import_module("spark_tasks.packed_metrics")
+
+
 def landing() -> ModuleType:
     """Return the module that keeps batches of records as files. It imports pyarrow, so only who
     writes, reads or removes some does that."""

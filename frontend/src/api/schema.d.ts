@@ -3680,6 +3680,62 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/record-batches/otlp/v1/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take metrics by OTLP/HTTP, as a batch of `samples`
+         * @description Take metrics by OTLP/HTTP, as a batch of `samples`.
+         *
+         *     The body is an `ExportMetricsServiceRequest` in binary or JSON, as it is or packed by gzip,
+         *     of at most 32 MiB once it is unpacked and 100,000 points. What they become says
+         *     `docs/formats.md`, *Metrics of Prometheus and OpenTelemetry*; points that do not fit are set
+         *     aside, the request is taken all the same, and `partial_success` counts them with their
+         *     reasons. What is sent again counts once. Answers are in the encoding of the request; a
+         *     refusal in binary is a `Status`.
+         *
+         *     Role: editor.
+         */
+        post: operations["record_batches_otlp_metrics"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/record-batches/prometheus": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take metrics by Prometheus' remote-write 1.0, as a batch of `samples`
+         * @description Take metrics by Prometheus' remote-write 1.0, as a batch of `samples`.
+         *
+         *     The body is a `WriteRequest`, packed by Snappy (`Content-Encoding: snappy`, without frames),
+         *     of at most 32 MiB once it is unpacked and 100,000 samples. What they become says
+         *     `docs/formats.md`, *Metrics of Prometheus and OpenTelemetry*; samples that do not fit are
+         *     set aside, and the request is taken all the same. What is sent again counts once.
+         *
+         *     Role: editor.
+         */
+        post: operations["record_batches_prometheus"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/record-counts": {
         parameters: {
             query?: never;
@@ -8504,6 +8560,11 @@ export interface components {
              */
             rate_at_margin_per_s: number | null;
         };
+        /** @description What became of an export, in the words of OTLP. */
+        Exported: {
+            /** @description Left out where every point counts. */
+            partialSuccess?: components["schemas"]["PartialSuccess"];
+        };
         /** @description What receivers of a system filtered over the last day. */
         Filtering: {
             /** @description Why there is nothing to show; empty: there is. */
@@ -11860,6 +11921,13 @@ export interface components {
              * @description Messages.
              */
             size: number;
+        };
+        /** @description What of an export was set aside, in the words of OTLP. */
+        PartialSuccess: {
+            /** @description How many points were set aside: a whole number, which OTLP writes as text. */
+            rejectedDataPoints: string;
+            /** @description Why, the most frequent reason first. */
+            errorMessage: string;
         };
         Parts: {
             results: components["schemas"]["Part"][];
@@ -29194,6 +29262,154 @@ export interface operations {
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    record_batches_otlp_metrics: {
+        parameters: {
+            query: {
+                /** @description The system that they are about. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example (the bytes of the message) */
+                "application/x-protobuf": string;
+                /**
+                 * @example {
+                 *       "resourceMetrics": [
+                 *         {
+                 *           "resource": {
+                 *             "attributes": [
+                 *               {
+                 *                 "key": "host.name",
+                 *                 "value": {
+                 *                   "stringValue": "ny-1"
+                 *                 }
+                 *               }
+                 *             ]
+                 *           },
+                 *           "scopeMetrics": [
+                 *             {
+                 *               "metrics": [
+                 *                 {
+                 *                   "name": "cpu_ratio",
+                 *                   "gauge": {
+                 *                     "dataPoints": [
+                 *                       {
+                 *                         "timeUnixNano": "1795953600250000000",
+                 *                         "asDouble": 0.4
+                 *                       }
+                 *                     ]
+                 *                   }
+                 *                 }
+                 *               ]
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Exported"];
+                    "application/x-protobuf": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    record_batches_prometheus: {
+        parameters: {
+            query: {
+                /** @description The system that they are about. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example (the bytes of the message) */
+                "application/x-protobuf": string;
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
