@@ -1,5 +1,6 @@
 """Bodies of collectors, by the field numbers of the specifications alone."""
 
+import gzip
 import struct
 from typing import Any
 
@@ -61,6 +62,11 @@ def series(labels: dict[str, str], *samples: bytes) -> bytes:
 def snappy(body: bytes) -> bytes:
     packed: bytes = pa.compress(body, codec="snappy", asbytes=True)
     return packed
+
+
+def zipped(body: bytes) -> bytes:
+    # Without the time, so that tests that hold it have the same name in each process.
+    return gzip.compress(body, mtime=0)
 
 
 # OTLP: ExportMetricsServiceRequest {1: ResourceMetrics}; ResourceMetrics {1: Resource, 2:

@@ -14,6 +14,20 @@ const commandFor = (system: string) =>
     `  --data-binary @messages.jsonl`,
   ].join("\n");
 
+const metricsFor = (system: string) =>
+  [
+    "# Prometheus: prometheus.yml",
+    "remote_write:",
+    `  - url: "${window.location.origin}/api/v1/record-batches/prometheus?system=${system}"`,
+    "    authorization: {credentials_file: /etc/prometheus/weir.token}",
+    "",
+    "# OpenTelemetry: the collector, with the processor cumulativetodelta before it",
+    "exporters:",
+    "  otlphttp/weir:",
+    `    metrics_endpoint: "${window.location.origin}/api/v1/record-batches/otlp/v1/metrics?system=${system}"`,
+    '    headers: {Authorization: "Bearer ${env:WEIR_TOKEN}"}',
+  ].join("\n");
+
 export function HowToSend({ system }: { system: string }) {
   const [copied, setCopied] = useState(false);
   const command = commandFor(system);
@@ -38,6 +52,10 @@ export function HowToSend({ system }: { system: string }) {
       </Empty>
       <Scroll label="Command that sends records">
         <pre>{command}</pre>
+      </Scroll>
+      <p className="muted">Metrics come from Prometheus or OpenTelemetry&apos;s collector:</p>
+      <Scroll label="Settings of collectors that send metrics">
+        <pre>{metricsFor(system)}</pre>
       </Scroll>
     </div>
   );

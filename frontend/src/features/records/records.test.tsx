@@ -259,6 +259,9 @@ it("says how the first records are sent", async () => {
   expect(
     screen.getByText(new RegExp(`record-batches\\?system=${S}&table=messages`)),
   ).toBeInTheDocument();
+  const metrics = screen.getByText(/remote_write:/);
+  expect(metrics).toHaveTextContent(`/record-batches/prometheus?system=${S}`);
+  expect(metrics).toHaveTextContent(`/record-batches/otlp/v1/metrics?system=${S}`);
   expect(screen.queryByRole("table")).toBeNull();
   expect(await screen.findByLabelText("Records are kept for")).toHaveValue("30");
 });
