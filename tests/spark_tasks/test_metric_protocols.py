@@ -245,7 +245,7 @@ def test_exports_in_json_are_read_as_those_in_binary() -> None:
             "ofTomorrow": {"x": [1]},
         },
     ]
-    request = {"resourceMetrics": [{"resource": {"attributes": named}, "scopeMetrics": []}]}
+    request: dict[str, Any] = {"resourceMetrics": [{"resource": {"attributes": named}}]}
     request["resourceMetrics"][0]["scopeMetrics"] = [{"metrics": metrics}]
     binary = export(
         {"broker": "b"},

@@ -136,10 +136,10 @@ class OtlpMetricsView(APIView):
     needs: ClassVar[dict[str, Permission]] = {"post": Permission.EDIT_MODEL}
     refuses: ClassVar[dict[str, tuple[int, ...]]] = {"post": (409,)}
 
-    def perform_content_negotiation(self, request: Any, force: bool = False) -> tuple[Any, str]:
-        """Answer in the encoding of the request, as OTLP wants it."""
-        renderer = ProtobufAnswer() if _is_binary(request) else JSONRenderer()
-        return renderer, renderer.media_type
+    def get_renderers(self) -> list[Any]:
+        """Answer in the encoding of the request, as OTLP wants it, unless `Accept` is for JSON."""
+        binary = [ProtobufAnswer()] if self.request and _is_binary(self.request) else []
+        return [*binary, JSONRenderer()]
 
     def finalize_response(
         self, request: Request, response: Any, *args: Any, **kwargs: Any
