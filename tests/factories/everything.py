@@ -12,6 +12,7 @@ from apps.accounts.models import User
 from apps.accounts.services import token_create
 from apps.audit.services import events_number
 from apps.executions.services import executions_tick
+from apps.pipeline.services.sums import sums_add_waiting
 from apps.plans.services import plan_execute
 from apps.webhooks.services import deliveries_queue
 from tests.conftest import client_of
@@ -99,6 +100,7 @@ def _send_records(api: Any, world: World) -> None:
         row = {"at_s": moment, "broker": "world-b1", "metric": "cpu_ratio", "value": 0.5}
         sent = api.post(address, json.dumps(row), content_type="application/x-ndjson")
         assert sent.status_code == 201, sent.content
+    assert sums_add_waiting(most=10) == 2
 
 
 def _make_plans(boss: User) -> None:

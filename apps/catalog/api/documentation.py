@@ -8,6 +8,7 @@ ENUM_NAMES = {
     "InterestImportPhaseEnum": "apps.catalog.models.ImportPhase.choices",
     "InterestImportStateEnum": "apps.catalog.api.interest_imports.IMPORT_STATES",
     "InterestImportCommandEnum": "apps.catalog.api.interest_imports.IMPORT_COMMANDS",
+    "QuantityEnum": "apps.catalog.models.Quantity.choices",
 }
 
 MACHINES = {"InterestImportStateEnum": IMPORTS}

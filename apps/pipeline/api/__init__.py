@@ -1,1 +1,1 @@
-"""Serve how objectives held over the REST API."""
+"""Serve sums of records, and how objectives held by them, over the REST API."""

@@ -1,9 +1,17 @@
-"""Addresses of how objectives held."""
+"""Addresses of sums of records, and of how objectives held by them."""
 
+from django.urls import path
 from rest_framework.routers import BaseRouter
 
 from apps.pipeline.api.objectives import SloComplianceViewSet
+from apps.pipeline.api.views import RecordMetricsView, RecordSumsView
 
 
 def register(router: BaseRouter) -> None:
     router.register("slo-compliance", SloComplianceViewSet, basename="slo-compliance")
+
+
+paths = [
+    path("record-sums", RecordSumsView.as_view()),
+    path("record-metrics", RecordMetricsView.as_view()),
+]

@@ -1,1 +1,1 @@
-"""Rules of sums of records: error budgets of service-level objectives."""
+"""State rules of sums of records, and of objectives that are judged by them."""

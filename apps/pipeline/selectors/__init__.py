@@ -1,1 +1,1 @@
-"""Read what became of sums of records: how objectives held."""
+"""Read sums of records, and how objectives held by them."""

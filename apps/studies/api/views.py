@@ -18,6 +18,7 @@ from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.preconditions import expected_version, repeatable
+from apps.common.api.renderers import CsvRenderer
 from apps.runs.api.computed import ComputedFilter, ComputedViewSet, computed_schema
 from apps.runs.api.views import RUN_STATES
 from apps.studies.api.serializers import (
@@ -41,13 +42,6 @@ from apps.studies.services.computation import STUDY
 from apps.studies.services.points import row_of
 from apps.systems.api.entities import IF_MATCH
 from weir.scenarios import study_csv, study_from_dict
-
-
-class CsvRenderer(JSONRenderer):
-    """Let a client ask for text/csv; it renders only problem documents itself."""
-
-    media_type = "text/csv"
-    format = "csv"
 
 
 class StudyFilter(ComputedFilter):

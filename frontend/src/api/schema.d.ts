@@ -3758,6 +3758,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/record-metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the topics, classes, brokers, kinds of delays and metrics of a time
+         * @description List the topics, classes, brokers, kinds of delays and metrics of a time; at most 1,000
+         *     of each.
+         *
+         *     Role: any.
+         */
+        get: operations["record_metrics_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/record-settings": {
         parameters: {
             query?: never;
@@ -3807,6 +3830,33 @@ export interface paths {
          *     Role: editor.
          */
         patch: operations["record_settings_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/record-sums": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return a quantity as series over steps of time, one a topic, class or broker
+         * @description Return a quantity as series over steps of time, one a topic, class or broker.
+         *
+         *     Percentiles are of all delays of a step together, too long by 4.5 % at most; a mean is of
+         *     all samples of a step. The 12 largest series come. CSV has the same in the columns `since`,
+         *     `minutes`, `name`, `value`, `least` and `most`; a name that a spreadsheet would take for a
+         *     formula has a `'` in front.
+         *
+         *     Role: any.
+         */
+        get: operations["record_sums_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/recordings": {
@@ -14184,6 +14234,81 @@ export interface components {
             /** @description What the caller may do with rows that wait. */
             allowed_commands: components["schemas"]["SetAsideCommandEnum"][];
         };
+        /**
+         * @description - `topic`: A series for each topic.
+         *     - `consumer_class`: A series for each class of consumers.
+         *     - `broker`: A series for each broker.
+         *     - `system`: One series of all together.
+         * @enum {string}
+         */
+        RecordGroupEnum: "topic" | "consumer_class" | "broker" | "system";
+        /** @description A metric of records. */
+        RecordMetric: {
+            name: string;
+            /** @description Empty where nobody knows it. */
+            unit: string;
+        };
+        /** @description What there is to choose of the sums of a system. */
+        RecordMetrics: {
+            /**
+             * Format: date-time
+             * @description When the time begins that names are of.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When it has ended.
+             */
+            until: string;
+            /**
+             * Format: date-time
+             * @description When the first minute of all begins; null: there is none.
+             */
+            first: string | null;
+            /**
+             * Format: date-time
+             * @description When the last minute of all begins; null: there is none.
+             */
+            last: string | null;
+            topics: components["schemas"]["RecordNames"];
+            consumer_classes: components["schemas"]["RecordNames"];
+            brokers: components["schemas"]["RecordNames"];
+            /** @description Kinds of delays, such as `delivery`. */
+            kinds: string[];
+            metrics: components["schemas"]["RecordMetric"][];
+            /** @description The number of further metrics. */
+            metrics_left_out: number;
+        };
+        /** @description The names that there are. */
+        RecordNames: {
+            names: string[];
+            /** @description The number of further names. */
+            left_out: number;
+        };
+        /**
+         * @description - `published_per_s`: Messages that came in, per second.
+         *     - `received_per_s`: Messages that were received, once for each subscriber, per second.
+         *     - `requested_per_s`: Requests, per second.
+         *     - `unanswered_ratio`: The share of requests that had no answer, 0 to 1.
+         *     - `delay_p50_s`: At most half of the messages took longer, seconds.
+         *     - `delay_p95_s`: At most 5 % of the messages took longer, seconds.
+         *     - `delay_p99_s`: At most 1 % of the messages took longer, seconds.
+         *     - `delay_longest_s`: The longest delay, seconds.
+         *     - `measured`: The mean of the samples of a metric, in its unit.
+         * @enum {string}
+         */
+        RecordQuantityEnum: "published_per_s" | "received_per_s" | "requested_per_s" | "unanswered_ratio" | "delay_p50_s" | "delay_p95_s" | "delay_p99_s" | "delay_longest_s" | "measured";
+        /** @description One series of sums. */
+        RecordSeries: {
+            /** @description The topic, class or broker, empty where none is known; the system's, where all is together. */
+            name: string;
+            /** @description In the `unit` of the answer, one for each step; null: nothing was measured. */
+            values: (number | null)[];
+            /** @description In the `unit` of the answer, the least sample of each step; null but for `measured`. */
+            least: (number | null)[] | null;
+            /** @description In the `unit` of the answer, the greatest sample of each step; null but for `measured`. */
+            most: (number | null)[] | null;
+        };
         /** @description Until when records are taken, and for how long they are kept. */
         RecordSettings: {
             /** Format: uuid */
@@ -14201,6 +14326,32 @@ export interface components {
             /** Format: date-time */
             readonly updated_at: string;
             readonly allowed_commands: components["schemas"]["EditCommandEnum"][];
+        };
+        /** @description Sums of records as series over steps of time. */
+        RecordSums: {
+            quantity: components["schemas"]["RecordQuantityEnum"];
+            /** @description Empty where nobody knows the metric's. */
+            unit: string;
+            by: components["schemas"]["RecordGroupEnum"];
+            /** @description Of a step; the last one may be shorter. */
+            step_s: number;
+            /**
+             * Format: date-time
+             * @description When the first step begins.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When the last step has ended.
+             */
+            until: string;
+            /** @description When each step begins. */
+            steps: string[];
+            /** @description Of each step, the number of minutes in which the system has records of this kind, of whatever series. Rates are over these. */
+            minutes: number[];
+            series: components["schemas"]["RecordSeries"][];
+            /** @description The number of further series: those with most messages are shown, and of `measured` those with the largest mean. */
+            left_out: number;
         };
         /**
          * @description - `messages`: What was published.
@@ -29470,6 +29621,56 @@ export interface operations {
             };
         };
     };
+    record_metrics_retrieve: {
+        parameters: {
+            query: {
+                /** @description When the first minute begins; left out: an hour before `until`. The time is 30 days long at most. */
+                since?: string;
+                /** @description The system whose records were summed. */
+                system: string;
+                /** @description When the last minute has ended; left out: the next minute. */
+                until?: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordMetrics"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     record_settings_list: {
         parameters: {
             query?: {
@@ -29616,6 +29817,74 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             428: components["responses"]["Problem428"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    record_sums_retrieve: {
+        parameters: {
+            query: {
+                /** @description Records of this broker alone; empty: of no known broker. */
+                broker?: string;
+                /** @description What has a series; left out: the topic, and of `measured` the broker. `published_per_s` has no classes, delays have no brokers. */
+                by?: components["schemas"]["RecordGroupEnum"];
+                /** @description Records of this class alone; empty: of no known class. */
+                consumer_class?: string;
+                /** @description `json`, or `csv`: as `Accept: text/csv` does. */
+                format?: "csv" | "json";
+                /** @description Of delays: which, as `GET /record-metrics` lists them; left out: `delivery`. */
+                kind?: string;
+                /** @description Of `measured`, and needed there: which, as `GET /record-metrics` lists them. */
+                metric?: string;
+                quantity: components["schemas"]["RecordQuantityEnum"];
+                /** @description When the first minute begins; left out: an hour before `until`. The time is 30 days long at most. */
+                since?: string;
+                /** @description Of a step, seconds: whole minutes, and so long that there are 1,440 steps at most. Left out: the shortest round one with 240 steps at most. */
+                step_s?: number;
+                /** @description The system whose records were summed. */
+                system: string;
+                /** @description Records of this topic alone; of `measured`, empty: of no topic alone. */
+                topic?: string;
+                /** @description When the last minute has ended; left out: the next minute. */
+                until?: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordSums"];
+                    "text/csv": string;
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */

@@ -53,6 +53,8 @@ READ_ONLY = {
     "placement-methods",
     "processes",
     "record-counts",
+    "record-metrics",
+    "record-sums",
     "recordings",
     "telemetry",
     "topology-methods",
