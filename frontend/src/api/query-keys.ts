@@ -110,6 +110,9 @@ export const keys = {
     batches: (system: string, query: ListQuery) => ["records", system, "batches", query] as const,
     setAside: (system: string, query: ListQuery) =>
       ["records", system, "set-aside", query] as const,
+    /** What was summed of them; these move with what arrives. */
+    sums: (system: string, query: ListQuery) => ["records", system, "sums", query] as const,
+    choices: (system: string, range: string) => ["records", system, "choices", range] as const,
     /** Apart from what arrives: nothing but an edit changes them. */
     settings: (system: string) => ["record-settings", system] as const,
   },

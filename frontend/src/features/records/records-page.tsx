@@ -1,6 +1,6 @@
 /** The records of a system: what arrived, what was set aside, which batches, for how long. */
 import { useQuery } from "@tanstack/react-query";
-import { useParams } from "react-router";
+import { Link, useParams } from "react-router";
 
 import "./records.css";
 
@@ -12,6 +12,7 @@ import { SettingsPanel } from "./settings-panel";
 
 import { recordCountsQuery, recordSettingsQuery } from "@/api/records";
 import { useSystem } from "@/api/systems";
+import { Icon } from "@/components/ui/icons";
 import { PageHead } from "@/components/ui/page";
 import { Panel, QueryBody } from "@/components/ui/panel";
 import { useCurrentSystemIs } from "@/lib/current-system";
@@ -33,6 +34,12 @@ function Records({ system }: { system: string }) {
       <PageHead
         title="Records"
         crumbs={[{ label: name, to: to.system(system) }]}
+        commands={
+          <Link className="btn" to={`/systems/${system}/measured`}>
+            <Icon name="chart" small />
+            What was measured
+          </Link>
+        }
         plainFacts={<span>what was sent, received and measured, as it arrives in batches</span>}
       />
       <div className="main">

@@ -1,0 +1,20 @@
+/** Measured: sums of records over time, as a chart. */
+import { lazy } from "react";
+
+import type { Manifest } from "@/lib/manifest";
+
+export const manifest: Manifest = {
+  routes: [
+    { path: "systems/:systemId/measured", Component: lazy(() => import("./measured-page")) },
+  ],
+  places: [
+    {
+      group: "system",
+      order: 81,
+      label: "Measured",
+      icon: "chart",
+      address: (system) => `/systems/${system}/measured`,
+      owns: ["systems/:systemId/measured"],
+    },
+  ],
+};

@@ -1,0 +1,63 @@
+/** The question that the address asks; what it leaves out or says wrong is the usual one. */
+import { useSearchParams } from "react-router";
+
+import { RANGES, type Choices, type Group, type Quantity, type Question, type Range } from "./sums";
+import { isDelay, QUANTITIES } from "./words";
+
+const USUAL_METRIC = "cpu_ratio";
+const USUAL_KIND = "delivery";
+const NAMES = ["topic", "consumer_class", "broker"] as const;
+
+const isOf = <Of extends string>(known: Record<Of, unknown>, text: string): text is Of =>
+  Object.hasOwn(known, text);
+
+/** Undefined while nobody knows which metrics there are, or where there is none. */
+export function questionOf(
+  params: URLSearchParams,
+  choices: Choices | undefined,
+): Question | undefined {
+  const given = (name: string) => params.get(name) ?? "";
+  const named = given("quantity");
+  const quantity: Quantity = isOf(QUANTITIES, named) ? named : "published_per_s";
+  const { by: groups } = QUANTITIES[quantity];
+  const by = groups.find((group) => group === given("by")) ?? groups[0] ?? "system";
+  const narrowed = Object.fromEntries(
+    NAMES.filter((name) => groups.includes(name) && given(name) !== "").map((name) => [
+      name,
+      given(name),
+    ]),
+  );
+  const question = { range: rangeOf(params), quantity, by, ...narrowed };
+  if (isDelay(quantity)) return { ...question, kind: given("kind") || USUAL_KIND };
+  if (quantity !== "measured") return question;
+  const metrics = choices?.metrics.map(({ name }) => name) ?? [];
+  const usual = metrics.includes(USUAL_METRIC) ? USUAL_METRIC : metrics[0];
+  const metric = given("metric") || usual;
+  return metric === undefined ? undefined : { ...question, metric };
+}
+
+export function rangeOf(params: URLSearchParams): Range {
+  const range = params.get("range") ?? "";
+  return isOf(RANGES, range) ? range : "1h";
+}
+
+export type Change = Partial<Record<"quantity" | "by" | "kind" | "metric" | "range", string>> &
+  Partial<Record<Exclude<Group, "system">, string>>;
+
+/** The parameters of the address, and how they change. */
+export function useQuestionAddress(): [URLSearchParams, (change: Change) => void] {
+  const [params, setParams] = useSearchParams();
+  const change = (pairs: Change) =>
+    setParams(
+      (old) => {
+        const next = new URLSearchParams(old);
+        for (const [name, value] of Object.entries(pairs)) {
+          if (value === "") next.delete(name);
+          else next.set(name, value);
+        }
+        return next;
+      },
+      { replace: true },
+    );
+  return [params, change];
+}
