@@ -15,7 +15,8 @@ from apps.catalog.models import Quantity, Slo
 from apps.common.api.fields import choices
 from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.common.api.forms import Form
-from apps.pipeline.domain.error_budget import MINUTE_S, Severity, Standing
+from apps.pipeline.domain.error_budget import Severity, Standing
+from apps.pipeline.domain.steps import MINUTE_S
 from apps.pipeline.domain.verdicts import Evidence
 from apps.pipeline.selectors.objectives import JudgedStep, SloReading, judged_steps, slo_readings
 from apps.systems.api.entities import reference_filter
@@ -77,7 +78,7 @@ class SloComplianceSerializer(serializers.Serializer[Any]):
         source="slo.objective", help_text="Share of the window in which the target must hold."
     )
     window_s = serializers.IntegerField(source="slo.window_s", help_text="The window, seconds.")
-    state = serializers.ChoiceField(source="compliance.standing", choices=SLO_STANDINGS)
+    standing = serializers.ChoiceField(source="compliance.standing", choices=SLO_STANDINGS)
     since = serializers.DateTimeField(
         allow_null=True,
         help_text="When the window began, or the budget, which is new after each edit; null: it "

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-MINUTE_S = 60
+from apps.pipeline.domain.steps import MINUTE_S
+
 USUAL_WINDOW_S = 30 * 86_400
 """The window for which the stretches of alerts are stated."""
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 
 from apps.catalog.models import Pattern, Quantity
-from apps.pipeline.domain.error_budget import MINUTE_S
+from apps.pipeline.domain.steps import MINUTE_S
 from weir.queueing.delay_histograms import percentiles_s, upper_edges_s
 
 SHORT = 1e-3

@@ -10,7 +10,6 @@ from django.utils import timezone
 from apps.catalog.models import Slo
 from apps.pipeline.domain.error_budget import (
     ALERTS,
-    MINUTE_S,
     Compliance,
     Counted,
     compliance,
@@ -18,6 +17,7 @@ from apps.pipeline.domain.error_budget import (
     stretches,
     window_minutes,
 )
+from apps.pipeline.domain.steps import MINUTE_S
 from apps.pipeline.domain.verdicts import Evidence
 from apps.pipeline.models import JudgedMinute, ObjectiveTerm
 

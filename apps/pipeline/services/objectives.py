@@ -17,7 +17,7 @@ from django.utils import timezone
 from apps.catalog.models import Slo
 from apps.common.events import publish_seldom
 from apps.common.locks import lock_until_commit
-from apps.pipeline.domain.error_budget import MINUTE_S
+from apps.pipeline.domain.steps import MINUTE_S
 from apps.pipeline.domain.verdicts import Delays, Rates, verdict
 from apps.pipeline.models import ChangedMinute, DelaySum, JudgedMinute, MeasuredSum, ObjectiveTerm
 from apps.runs.services.gateway import minutes

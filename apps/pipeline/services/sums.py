@@ -14,6 +14,7 @@ from django.db import DataError, connection, transaction
 from django.utils import timezone
 
 from apps.common.events import publish_seldom
+from apps.pipeline.domain.steps import MINUTE_S
 from apps.pipeline.models import SUMS, MinuteSum
 from apps.pipeline.services.objectives import note_changes
 from apps.records.models import RecordBatch
@@ -32,7 +33,6 @@ RETRY_S = 600.0
 """After which a batch is tried again that cannot be added: nothing here mends it."""
 ROWS_AT_ONCE = 5_000
 DELETED_AT_ONCE = 20_000
-MINUTE_S = 60
 
 _MERGES = {
     "sum": "{0} = old.{0} + excluded.{0}",

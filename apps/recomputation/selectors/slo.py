@@ -14,7 +14,8 @@ from django.utils import timezone
 
 from apps.catalog.models import Quantity, Slo
 from apps.common.formatting import figure, percent
-from apps.pipeline.domain.error_budget import MINUTE_S, window_minutes
+from apps.pipeline.domain.error_budget import window_minutes
+from apps.pipeline.domain.steps import MINUTE_S
 from apps.pipeline.domain.verdicts import SHORT, Evidence
 from apps.pipeline.models import JudgedMinute
 from apps.pipeline.selectors.objectives import latest_minutes

@@ -15208,7 +15208,7 @@ export interface components {
             objective: number;
             /** @description The window, seconds. */
             window_s: number;
-            state: components["schemas"]["SloStandingEnum"];
+            standing: components["schemas"]["SloStandingEnum"];
             /**
              * Format: date-time
              * @description When the window began, or the budget, which is new after each edit; null: it has not begun.

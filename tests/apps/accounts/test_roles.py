@@ -56,6 +56,7 @@ READ_ONLY = {
     "record-metrics",
     "record-sums",
     "recordings",
+    "slo-compliance",
     "telemetry",
     "topology-methods",
     "topology-planners",

@@ -170,6 +170,7 @@ class Story:
                 self.ids[OTHER_BROKER] = self.made(path, {**body, "name": NAMES[OTHER_BROKER]})
         for path in ("/recomputation/schedules", "/recomputation/triggers", "/webhooks"):
             self.by_room[path[1:]] = self.made(path, REQUESTS[f"POST {path}"])
+        self.by_room["slo-compliance"] = self.by_room["slos"]
         self.ids[RECORD_BATCH] = self.sent_records()
         for room in ("policies", "calibration-settings", "mapping-settings", "record-settings"):
             system = self.by_room["systems"]

@@ -359,8 +359,8 @@ def test_the_api_says_how_objectives_held(system: System) -> None:
     assert row["share_held"] == 0.0
     assert row["budget_left"] == pytest.approx(1 - 30 / 432)
     assert row["latest"]["value"] == pytest.approx(1.0, rel=0.05)
-    assert by_name[fine.name]["state"] == "holds"
-    assert by_name[other.name]["state"] == "not_measured"
+    assert by_name[fine.name]["standing"] == "holds"
+    assert by_name[other.name]["standing"] == "not_measured"
     assert by_name[other.name]["budget_left"] is None
     assert api.get(f"{address}/{late.public_id}").json() == row
     (only,) = api.get(f"{address}?quantity=loss_ratio").json()["results"]

@@ -22,7 +22,7 @@ const compliance = (change: Partial<SloCompliance> = {}): SloCompliance => ({
   target: 0.1,
   objective: 0.99,
   window_s: 30 * 86_400,
-  state: "page",
+  standing: "page",
   since: "2026-03-01T00:00:00Z",
   until: "2026-03-18T14:02:00Z",
   measured_minutes: 1000,
@@ -120,7 +120,7 @@ it("opens a row, which shows its alerts and its minutes", async () => {
 
 it("says what is missing where nothing was measured", async () => {
   const row = compliance({
-    state: "not_measured",
+    standing: "not_measured",
     measured_minutes: 0,
     missed_minutes: 0,
     share_held: null,

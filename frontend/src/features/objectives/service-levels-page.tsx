@@ -45,10 +45,10 @@ function BudgetBar({ left }: { left: number }) {
 
 const COLUMNS: Column<SloCompliance>[] = [
   {
-    key: "state",
+    key: "standing",
     title: "State",
-    cell: ({ state }) => {
-      const { tone, icon, word, about } = STANDINGS[state];
+    cell: ({ standing }) => {
+      const { tone, icon, word, about } = STANDINGS[standing];
       return (
         <Badge tone={tone} icon={icon} title={about}>
           {word}

@@ -16,7 +16,7 @@ export const QUANTITIES: Record<Quantity, string> = {
 
 type Look = { tone: Tone; icon: IconName; word: string; about: string };
 
-export const STANDINGS: Record<SloCompliance["state"], Look> = {
+export const STANDINGS: Record<SloCompliance["standing"], Look> = {
   page: {
     tone: "bad",
     icon: "flame",
