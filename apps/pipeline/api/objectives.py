@@ -18,6 +18,7 @@ from apps.common.api.forms import Form
 from apps.pipeline.domain.error_budget import Severity, Standing
 from apps.pipeline.domain.steps import MINUTE_S
 from apps.pipeline.domain.verdicts import Evidence
+from apps.pipeline.models import ObjectiveTerm
 from apps.pipeline.selectors.objectives import JudgedStep, SloReading, judged_steps, slo_readings
 from apps.systems.api.entities import reference_filter
 
@@ -142,7 +143,8 @@ class SloMinutesQuery(Form[dict[str, Any]]):
     """Read of which time steps are wanted, in whole minutes."""
 
     since = serializers.DateTimeField(
-        required=False, help_text="Left out: one window of the objective before `until`."
+        required=False,
+        help_text="Left out: one window of the objective before `until`, or when its budget began.",
     )
     until = serializers.DateTimeField(required=False, help_text="Left out: now.")
     step_s = serializers.IntegerField(
@@ -163,7 +165,7 @@ class SloMinutesQuery(Form[dict[str, Any]]):
         until = attrs.get("until") or timezone.now()
         usual = timedelta(seconds=max(MINUTE_S, min(slo.window_s, LONGEST.total_seconds())))
         try:
-            since = attrs.get("since") or until - usual
+            since = attrs.get("since") or self._first(until, until - usual)
             since_s, until_s = int(since.timestamp()), -int(-until.timestamp() // 1)
         except (OverflowError, ValueError) as error:
             raise serializers.ValidationError({"until": "Lies outside the calendar."}) from error
@@ -179,6 +181,13 @@ class SloMinutesQuery(Form[dict[str, Any]]):
             message = f"Gives more than {MOST_STEPS:,} steps; give a longer one or a shorter time."
             raise serializers.ValidationError({"step_s": message})
         return {"since_s": since_s, "until_s": until_s, "step_s": step_s}
+
+    def _first(self, until: datetime, since: datetime) -> datetime:
+        """Return when the first minute begins that may have a verdict, of a window."""
+        term = ObjectiveTerm.objects.filter(slo=self.context["slo"]).first()
+        if term is None or not since.timestamp() < term.since_s < until.timestamp():
+            return since
+        return datetime.fromtimestamp(term.since_s, UTC)
 
 
 class SloComplianceFilter(FilterSet):

@@ -31016,7 +31016,7 @@ export interface operations {
     slo_compliance_minutes_retrieve: {
         parameters: {
             query?: {
-                /** @description Left out: one window of the objective before `until`. */
+                /** @description Left out: one window of the objective before `until`, or when its budget began. */
                 since?: string;
                 /** @description Length of a step, seconds, whole minutes; left out: so that there are at most 240. */
                 step_s?: number;

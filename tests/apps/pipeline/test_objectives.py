@@ -385,14 +385,19 @@ def test_the_api_gives_minutes_by_step(system: System) -> None:
     worst = [step["worst"] for step in answer["steps"]]
     assert worst == pytest.approx([0.05, 0.1, 0.15, 0.2], rel=1e-9)
     usual = api.get(address).json()
-    assert usual["step_s"] in (180 * 60, 181 * 60)
+    # Since the budget began, not the whole window.
+    assert usual["since"] == datetime.fromtimestamp(BEGAN_S - 600, UTC).isoformat().replace(
+        "+00:00", "Z"
+    )
+    assert usual["step_s"] == 60
     assert sum(step["measured_minutes"] for step in usual["steps"]) == 19
+    month_ago = datetime.fromtimestamp(BEGAN_S - MONTH_S, UTC).isoformat()
     for query, field in (
         ({"since": until, "until": since}, "until"),
         ({"step_s": 90}, "step_s"),
         ({"since": since, "until": until, "step_s": 0}, "step_s"),
         ({"since": "2020-01-01T00:00:00Z"}, "since"),
-        ({"step_s": 60}, "step_s"),
+        ({"step_s": 60, "since": month_ago}, "step_s"),
     ):
         refused = api.get(address, query)
         assert refused.status_code == 400, query

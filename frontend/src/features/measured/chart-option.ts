@@ -147,7 +147,7 @@ export function optionOf(sums: Sums, scale: Scale, theme: string): EChartsCoreOp
   };
 }
 
-/** Where nobody measured it is hatched, never an empty gap. */
+/** Where nobody measured it is shaded, never an empty gap. */
 function unmeasuredSeries(sums: Sums) {
   return {
     name: "not measured",
@@ -158,13 +158,6 @@ function unmeasuredSeries(sums: Sums) {
       silent: true,
       itemStyle: {
         color: token("well"),
-        decal: {
-          symbol: "rect",
-          rotation: -Math.PI / 4,
-          dashArrayX: [1, 0],
-          dashArrayY: [2, 4],
-          color: token("line-2"),
-        },
       },
       label: { show: false },
       data: unmeasuredOf(sums).map(([from, to]) => [{ xAxis: from }, { xAxis: to }]),

@@ -137,7 +137,7 @@ it("says what failed to load", async () => {
   expect(await screen.findByText(/What was measured could not be loaded/)).toBeInTheDocument();
 });
 
-it("reads a step aloud, the largest first, and hatches what nobody measured", () => {
+it("reads a step aloud, the largest first, and shades what nobody measured", () => {
   const scale = scaleOf(sums());
   expect(readingAt(sums(), scale, 0).slice(1)).toEqual(["quotes: 121 msg/s", "no topic: 0 msg/s"]);
   expect(readingAt(sums(), scale, 1).slice(1)).toEqual(["nothing measured"]);

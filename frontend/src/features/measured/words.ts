@@ -29,7 +29,11 @@ export const GROUPS: Record<Group, { label: string; many: string; unknown: strin
 
 export const isDelay = (quantity: Quantity) => quantity.startsWith("delay_");
 
-const KINDS: Record<string, string> = { delivery: "to delivery", answer: "to the answer" };
+const KINDS: Record<string, string> = {
+  delivery: "to delivery",
+  answer: "to the answer",
+  gate: "at the gate",
+};
 export const kindText = (kind: string) => KINDS[kind] ?? kind;
 
 export const nameOf = (name: string, by: Group) => name || GROUPS[by].unknown;

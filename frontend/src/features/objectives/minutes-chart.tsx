@@ -2,7 +2,7 @@
 import type { EChartsCoreOption, EChartsType } from "echarts/core";
 import { lazy, Suspense, useMemo, useRef } from "react";
 
-import { QUANTITIES, valueText } from "./words";
+import { QUANTITIES, targetText, valueText } from "./words";
 
 import type { SloCompliance, SloMinutes } from "@/api/objectives";
 import { ChartPanel } from "@/components/ui/chart-frame";
@@ -15,6 +15,14 @@ import { clockText, exactTime } from "@/lib/time";
 const EChart = lazy(() => import("@/components/ui/echart"));
 
 const HEIGHT = 200;
+/** The top of the axis where all values and the target are 0. */
+const NOTHING = {
+  delay_p50_s: 1e-3,
+  delay_p99_s: 1e-3,
+  delay_mean_s: 1e-3,
+  loss_ratio: 0.01,
+  rate_per_s: 1,
+};
 
 type Step = SloMinutes["steps"][number];
 
@@ -60,7 +68,7 @@ function optionOf(row: SloCompliance, minutes: SloMinutes, theme: string): EChar
       type: "value",
       position: "right",
       min: 0,
-      max: ({ max }: { max: number }) => Math.max(max, target) * 1.05 || 1,
+      max: ({ max }: { max: number }) => Math.max(max, target) * 1.05 || NOTHING[quantity],
       axisLine: { show: false },
       axisTick: { show: false },
       axisLabel: {
@@ -98,8 +106,8 @@ function optionOf(row: SloCompliance, minutes: SloMinutes, theme: string): EChar
           symbol: "none",
           lineStyle: { color: token("crest"), width: 1.5, type: "solid" },
           label: {
-            position: "end",
-            formatter: valueText(quantity, target),
+            position: "insideStartTop",
+            formatter: `target ${targetText(row)}`,
             color: token("text"),
             fontWeight: 600,
             ...font,

@@ -10,7 +10,7 @@ import { FigureStrip } from "@/components/ui/figure-strip";
 import { QueryBody } from "@/components/ui/panel";
 import { Badge } from "@/components/ui/state-badge";
 import { countText, fixed, percentText } from "@/lib/numbers";
-import { exactTime } from "@/lib/time";
+import { clockText, exactTime } from "@/lib/time";
 
 const ALERTS: Column<Burn>[] = [
   {
@@ -79,7 +79,8 @@ export function ObjectiveDetail({ row }: { row: SloCompliance }) {
           { label: "Budget left", value: budgetText(row.budget_left) },
           {
             label: "Since",
-            value: exactTime(row.since),
+            value: clockText(row.since),
+            title: exactTime(row.since),
             note: "an edit of the promise begins a new budget",
           },
         ]}

@@ -26,7 +26,7 @@ import { Badge } from "@/components/ui/state-badge";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { to } from "@/lib/kinds";
 import { fixed, percentText, UNKNOWN } from "@/lib/numbers";
-import { clockText, exactTime } from "@/lib/time";
+import { exactTime } from "@/lib/time";
 
 export default function ServiceLevelsPage() {
   const { systemId = "" } = useParams();
@@ -128,7 +128,7 @@ const COLUMNS: Column<SloCompliance>[] = [
         UNKNOWN
       ) : (
         <span title={`The minute from ${exactTime(latest.at)}`}>
-          {valueText(quantity, latest.value)} <span className="faint">{clockText(latest.at)}</span>
+          {valueText(quantity, latest.value)}
         </span>
       ),
   },

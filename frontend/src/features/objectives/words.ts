@@ -65,11 +65,15 @@ const spanText = (seconds: number): string => {
   return `${text} ${unit}`;
 };
 
+/** The target as it was typed: a ratio without further digits. */
+export const targetText = ({ quantity, target }: SloCompliance): string =>
+  quantity === "loss_ratio" ? shareText(target) : valueText(quantity, target);
+
 /** "p99 delay at most 100 ms in 99 % of 30 d". */
-export function promiseText({ quantity, target, objective, window_s }: SloCompliance): string {
+export function promiseText(row: SloCompliance): string {
+  const { quantity, objective, window_s } = row;
   const side = quantity === "rate_per_s" ? "at least" : "at most";
-  const value = valueText(quantity, target);
-  return `${QUANTITIES[quantity]} ${side} ${value} in ${shareText(objective)} of ${spanText(window_s)}`;
+  return `${QUANTITIES[quantity]} ${side} ${targetText(row)} in ${shareText(objective)} of ${spanText(window_s)}`;
 }
 
 /** What is left of the budget: "62 %", or how often it was spent: "spent 1.4 times". */
