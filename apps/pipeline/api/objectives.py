@@ -167,9 +167,10 @@ class SloMinutesQuery(Form[dict[str, Any]]):
         try:
             since = attrs.get("since") or self._first(until, until - usual)
             since_s, until_s = int(since.timestamp()), -int(-until.timestamp() // 1)
+            since_s, until_s = since_s // MINUTE_S * MINUTE_S, -(-until_s // MINUTE_S) * MINUTE_S
+            datetime.fromtimestamp(until_s, UTC)
         except (OverflowError, ValueError) as error:
             raise serializers.ValidationError({"until": "Lies outside the calendar."}) from error
-        since_s, until_s = since_s // MINUTE_S * MINUTE_S, -(-until_s // MINUTE_S) * MINUTE_S
         if until <= since:
             raise serializers.ValidationError({"until": "Must be after `since`."})
         if until_s - since_s > LONGEST.total_seconds() + MINUTE_S:

@@ -148,9 +148,12 @@ def _terms(system: System) -> dict[str, list[tuple[ObjectiveTerm, str]]]:
     fresh: list[ObjectiveTerm] = []
     slos = Slo.objects.filter(system=system).select_related("topic", "term").order_by("pk")
     for slo in slos:
-        since_s = -(-int(slo.updated_at.timestamp() * 1e6) // (MINUTE_S * 1_000_000)) * MINUTE_S
         # Read first: one that is made for the objective takes its place there.
         before = getattr(slo, "term", None)
+        edited_at = slo.updated_at
+        if before is not None and before.topic != slo.topic.name:
+            edited_at = max(edited_at, slo.topic.updated_at)
+        since_s = -(-int(edited_at.timestamp() * 1e6) // (MINUTE_S * 1_000_000)) * MINUTE_S
         now = ObjectiveTerm(
             slo=slo,
             topic=slo.topic.name,
@@ -260,4 +263,6 @@ def _rates(system: System, changed: list[Minute]) -> dict[Minute, Rates]:
         metrics: dict[Minute, dict[str, float]] = defaultdict(dict)
         for since_s, topic, metric, rate in cursor.fetchall():
             metrics[since_s, topic][metric] = rate
-    return {minute: Rates(**rates) for minute, rates in metrics.items() if len(rates) > 1}
+    return {
+        minute: Rates(**rates) for minute, rates in metrics.items() if len(rates) == len(METRICS)
+    }

@@ -193,6 +193,28 @@ def test_rates_of_all_brokers_count_together(system: System) -> None:
     assert {row.evidence for row in lost.values()} == {"rates"}
 
 
+def test_rates_of_which_one_is_missing_judge_nothing(system: System) -> None:
+    slo = promise(system, "loss_ratio", 0.01)
+    receive(system, "samples", rates(0, "b1", passed=10.0, shed=90.0))
+    sums_add_waiting(1)
+    assert objectives_judge() == 0
+    assert judged(slo) == {}
+
+
+def test_a_new_name_of_a_topic_begins_a_new_budget(system: System) -> None:
+    slo = promise(system, "delay_mean_s", 0.1)
+    receive(system, "deliveries", [delivery(0, 1.0)])
+    sums_add_waiting(1)
+    objectives_judge()
+    moment = datetime.fromtimestamp(BEGAN_S + 61, UTC)
+    Topic.objects.filter(pk=slo.topic_id).update(name="t2", updated_at=moment)
+    assert read(slo).since is None
+    receive(system, "deliveries", [delivery(minute, 1.0, topic="t2") for minute in range(4)])
+    sums_add_waiting(1)
+    objectives_judge()
+    assert set(judged(slo)) == {2, 3}
+
+
 def test_answers_decide_where_a_topic_is_of_requests(system: System) -> None:
     slo = promise(system, "delay_p50_s", 0.1)
     Topic.objects.filter(system=system).update(pattern="request_response")
@@ -397,6 +419,7 @@ def test_the_api_gives_minutes_by_step(system: System) -> None:
         ({"step_s": 90}, "step_s"),
         ({"since": since, "until": until, "step_s": 0}, "step_s"),
         ({"since": "2020-01-01T00:00:00Z"}, "since"),
+        ({"since": "9999-12-31T23:00:00Z", "until": "9999-12-31T23:59:59Z"}, "until"),
         ({"step_s": 60, "since": month_ago}, "step_s"),
     ):
         refused = api.get(address, query)
