@@ -16,7 +16,7 @@ export const manifest: Manifest = {
   places: [
     {
       group: "system",
-      order: 81,
+      order: 83,
       label: "Service levels",
       icon: "target",
       address: (system) => `/systems/${system}/service-levels`,
