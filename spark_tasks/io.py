@@ -1,7 +1,7 @@
 """Read and write datasets: snapshots, answers and the columns of cut problems."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,10 +56,11 @@ def write_table(uri: str, table: Any, **options: Any) -> None:
     system.move(unfinished, path)
 
 
-def read_table(uri: str) -> Any:
-    """Read what `write_table` wrote."""
+def read_table(uri: str, columns: Sequence[str] | None = None) -> Any:
+    """Read what `write_table` wrote, or some columns of it."""
     system, path = FileSystem.from_uri(uri)
-    return parquet.read_table(path, filesystem=system)
+    with parquet.ParquetFile(path, filesystem=system) as file:
+        return file.read(columns=None if columns is None else list(columns))
 
 
 def read_columns(uri: str) -> dict[str, np.ndarray]:

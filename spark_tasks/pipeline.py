@@ -6,21 +6,42 @@ and one piece. `spark_tasks.jobs.pipeline` does the same with many pieces side b
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from pyarrow import compute
+from pyarrow import compute as arrow
 
-from spark_tasks.facts import FACTS, LEVELS, Facts, merged, observed, summed
-from spark_tasks.io import write_table
-from spark_tasks.records import RecordPiece, Records, check_same, read_piece, records_at
+from spark_tasks.facts import LEVELS, Facts, merged, observed, summed
+from spark_tasks.io import read_table
+from spark_tasks.kept_sums import (
+    BY_SPAN,
+    ROOTS,
+    WHOLE,
+    Counts,
+    Kept,
+    by_span,
+    kept_at,
+    part_name,
+    span_of,
+)
+from spark_tasks.records import (
+    RecordPiece,
+    Records,
+    check_same,
+    new_records_at,
+    read_piece,
+    records_at,
+)
 from weir.errors import InvalidProblem
 
-FORMAT = 1
 LONGEST_WINDOW_S = 86_400
+
+UNFINISHED_S = 60.0
+"""A file that is no Parquet and younger is taken for one that is being written."""
+
+STEP_ROWS = 8_000_000
+"""One process reads about so many in a step: their sums are in memory."""
 
 MERGED_AT = 4_000_000
 """Rows of parts of one level that are kept before they are merged."""
@@ -28,30 +49,8 @@ MERGED_AT = 4_000_000
 Report = Callable[[str, int, int], None]
 """Takes the phase, how much of it is done, and of how much."""
 
-
-@dataclass(slots=True, kw_only=True)
-class Counts:
-    """How many rows of one table were read, and what became of them."""
-
-    rows: int = 0
-    used: int = 0
-    since_s: float = np.inf
-    until_s: float = -np.inf
-    problems: dict[str, int] = field(default_factory=dict)
-    """Quarantined rows by problem."""
-
-    def add(self, other: Counts) -> None:
-        self.rows += other.rows
-        self.used += other.used
-        self.since_s = min(self.since_s, other.since_s)
-        self.until_s = max(self.until_s, other.until_s)
-        for problem, rows in other.problems.items():
-            self.problems[problem] = self.problems.get(problem, 0) + rows
-
-    def count_problems(self, quarantined: Any) -> None:
-        by_problem = quarantined.group_by("problem").aggregate([("rows", "sum")])
-        for each in by_problem.to_pylist():
-            self.add(Counts(problems={each["problem"]: each["rows_sum"]}))
+Absorb = Callable[[Kept, Records, Report], Mapping[str, Counts]]
+"""Writes what becomes of the sums and facts with some records, aside; gives what was read."""
 
 
 class Sums:
@@ -62,14 +61,14 @@ class Sums:
         self._parts: dict[str, list[Any]] = {}
         self._rows: dict[str, int] = {}
 
-    def add(self, records: Records, piece: RecordPiece, window_s: int) -> None:
-        """Read a piece and add it. Raises OSError."""
-        checked = read_piece(records, piece)
+    def add(self, uri: str, piece: RecordPiece, window_s: int) -> None:
+        """Read a piece of the records at `uri` and add it. Raises OSError."""
+        checked = read_piece(uri, piece)
         counts = self.counts.setdefault(piece.table, Counts())
         here = Counts(rows=piece.rows, used=len(checked.rows))
         here.count_problems(checked.quarantined)
         if len(checked.rows):
-            extremes = compute.min_max(checked.rows["at_s"]).as_py()
+            extremes = arrow.min_max(checked.rows["at_s"]).as_py()
             here.since_s, here.until_s = extremes["min"], extremes["max"]
             for name, rows in observed(piece.table, checked.rows, window_s).items():
                 self._keep(name, summed(LEVELS[name], rows))
@@ -81,9 +80,9 @@ class Sums:
         """Add the files that cannot be used, and name all tables that have files."""
         refused = records.refused
         for table in records.tables:
-            of_table = refused.filter(compute.equal(refused["table"], table))
+            of_table = refused.filter(arrow.equal(refused["table"], table))
             counts = self.counts.setdefault(table, Counts())
-            counts.rows += compute.sum(of_table["rows"]).as_py() or 0
+            counts.rows += arrow.sum(of_table["rows"]).as_py() or 0
             counts.count_problems(of_table)
         if len(refused):
             self._keep("quarantined", refused)
@@ -111,37 +110,116 @@ def check_window(window_s: Any) -> int:
     return window_s
 
 
-def compute_here(uri: str, out_uri: str, *, window_s: int, report: Report) -> bytes:
-    """Read the records at `uri`, write the tables of facts below `out_uri`, return the summary.
-    Raises InvalidProblem."""
-    records = records_at(uri)
+def compute(
+    uri: str,
+    out_uri: str,
+    *,
+    window_s: int,
+    keep: bool,
+    most_rows: int,
+    absorb: Absorb,
+    report: Report,
+) -> bytes:
+    """Make facts of the records at `uri` below `out_uri` and return the summary.
+
+    With `keep`, of those records that were not read yet, in steps of about `most_rows` rows, each
+    of which counts as a whole (`spark_tasks.kept_sums`); else of all, in a new folder. Raises
+    InvalidProblem.
+    """
+    if not keep:
+        kept = Kept(out_uri=out_uri, window_s=check_window(window_s), keep=False)
+        records = records_at(uri)
+        kept.commit(records, absorb(kept, records, report))
+        return kept.finish()
+    kept = kept_at(out_uri, check_window(window_s))
+    records = _not_read_yet(uri, kept)
+    for share in records.shares(most_rows):
+        kept.commit(share, absorb(kept, share, report))
+    return kept.finish()
+
+
+def check_readable(uri: str, out_uri: str, *, window_s: int, keep: bool) -> int:
+    """Check what can be checked before anything is computed; return how many files of records there
+    are to read. Raises InvalidProblem."""
+    check_window(window_s)
+    records = _not_read_yet(uri, kept_at(out_uri, window_s)) if keep else records_at(uri)
+    return len(records.files)
+
+
+def _not_read_yet(uri: str, kept: Kept) -> Records:
+    """Return the files of records that are new. Raises InvalidProblem."""
+    records = new_records_at(uri, kept.known, unfinished_since_s=time.time() - UNFINISHED_S)
+    if not (kept.step or records.pieces):
+        records_at(uri)
+    return records
+
+
+def compute_here(
+    uri: str, out_uri: str, *, window_s: int, report: Report, keep: bool = False
+) -> bytes:
+    """Make facts of records in this process, as `compute` does."""
+    return compute(
+        uri,
+        out_uri,
+        window_s=window_s,
+        keep=keep,
+        most_rows=STEP_ROWS,
+        absorb=absorb_here,
+        report=report,
+    )
+
+
+def absorb_here(kept: Kept, records: Records, report: Report) -> dict[str, Counts]:
+    """Write what becomes of the sums and facts with these records; return what was read. Raises
+    InvalidProblem."""
     sums = Sums()
     sums.refuse(records)
     done = 0
     for piece in records.pieces:
-        sums.add(records, piece, check_window(window_s))
+        sums.add(records.uri, piece, kept.window_s)
         done += piece.rows
         report("read", done, records.rows)
-    check_same(records)
+    check_same(records, alone=not kept.keep)
     levels = sums.levels()
-    sizes = {}
-    for number, facts in enumerate(FACTS):
-        rows = finished(facts, levels, window_s)
-        sizes[facts.name] = len(rows)
-        write_facts(out_uri, facts, 0, rows)
-        report("write", number + 1, len(FACTS))
-    return summary(window_s, sums.counts, sizes)
+    for facts in WHOLE:
+        new = level_of(facts.level, levels)
+        if len(new):
+            rows = merged(LEVELS[facts.level], [*map(read_table, kept.files_of(facts.name)), new])
+            made = finished(facts, {facts.level: rows}, kept.window_s)
+            kept.write_facts(facts.name, part_name(0), made)
+    spans: dict[int, dict[str, list[Any]]] = {}
+    for name in ROOTS:
+        if name in levels:
+            for span, rows in by_span(levels.pop(name), span_of(kept.window_s)):
+                spans.setdefault(span, {})[name] = [rows]
+    for name in ROOTS:
+        for span, places in kept.sums_of(name, spans).items():
+            spans[span].setdefault(name, []).extend(map(read_table, places))
+    for number, span in enumerate(sorted(spans)):
+        write_span(kept, part_name(span), spans.pop(span), BY_SPAN)
+        report("write", number + 1, number + 1 + len(spans))
+    return sums.counts
+
+
+def write_span(
+    kept: Kept, part: str, pieces: Mapping[str, Sequence[Any]], tables: Sequence[Facts]
+) -> dict[str, Any]:
+    """Write a part of the sums, and of those tables of facts that are made of them. Returns the
+    levels of the part that were computed."""
+    levels = {name: merged(LEVELS[name], parts) for name, parts in pieces.items()}
+    for name, rows in levels.items():
+        kept.write_sums(name, part, rows)
+    for facts in tables:
+        rows = finished(facts, levels, kept.window_s)
+        if len(rows):
+            kept.write_facts(facts.name, part, rows)
+    return levels
 
 
 def finished(facts: Facts, levels: dict[str, Any], window_s: int) -> Any:
     """Return the rows of a table of facts, in its order."""
     rows = level_of(facts.level, levels).sort_by([(key, "ascending") for key in facts.order])
     return facts.finish(rows, window_s)
-
-
-def write_facts(out_uri: str, facts: Facts, number: int, rows: Any) -> None:
-    """Write a file of a table of facts; files are read in the order of their numbers."""
-    write_table(f"{out_uri}/{facts.name}/part-{number:05}.parquet", rows, compression="zstd")
 
 
 def level_of(name: str, levels: dict[str, Any]) -> Any:
@@ -153,24 +231,3 @@ def level_of(name: str, levels: dict[str, Any]) -> Any:
         else:
             levels[name] = summed(level, level_of(level.source, levels))
     return levels[name]
-
-
-def summary(window_s: int, counts: Mapping[str, Counts], sizes: Mapping[str, int]) -> bytes:
-    """Return what is said of all facts together, as JSON."""
-    used = [each for each in counts.values() if each.used]
-    document = {
-        "format": FORMAT,
-        "window_s": window_s,
-        "since_s": min((each.since_s for each in used), default=None),
-        "until_s": max((each.until_s for each in used), default=None),
-        "records": {
-            table: {
-                "rows": each.rows,
-                "used": each.used,
-                "quarantined": dict(sorted(each.problems.items())),
-            }
-            for table, each in sorted(counts.items())
-        },
-        "facts": {facts.name: sizes[facts.name] for facts in FACTS},
-    }
-    return json.dumps(document, indent=2).encode()

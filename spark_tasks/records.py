@@ -8,7 +8,8 @@ that cannot be used at all is named in `Records.refused`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -119,22 +120,62 @@ class RecordPiece:
     rows: int
 
 
+Mark = tuple[int, int]
+"""The size of a file and when it was changed, in nanoseconds: another one where it was replaced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordFile:
+    """A file of a table of records, usable or not."""
+
+    table: str
+    path: str
+    file: str
+    """The path below the folder of all records."""
+    mark: Mark
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """A folder of records: its pieces, and files that cannot be used, with the reason."""
+    """Files of a folder of records: their pieces, and those that cannot be used, with the
+    reason."""
 
     uri: str
-    tables: Sequence[str]
-    """Those that have files."""
+    files: Sequence[RecordFile]
     pieces: Sequence[RecordPiece]
     refused: Any
     """A table like QUARANTINED."""
-    state: Sequence[tuple[str, int, int]]
-    """Path, size and time of each file, which tells whether one was replaced."""
 
     @property
     def rows(self) -> int:
         return sum(piece.rows for piece in self.pieces)
+
+    @property
+    def tables(self) -> set[str]:
+        """Those that have files."""
+        return {each.table for each in self.files}
+
+    def shares(self, most_rows: int) -> Iterator[Records]:
+        """Return the files in shares of about so many rows at most, one file at least."""
+        rows: Counter[str] = Counter()
+        for piece in self.pieces:
+            rows[piece.file] += piece.rows
+        share: list[RecordFile] = []
+        here = 0
+        for each in self.files:
+            if share and here + rows[each.file] > most_rows:
+                yield self._only(share)
+                share, here = [], 0
+            share.append(each)
+            here += rows[each.file]
+        if share:
+            yield self._only(share)
+
+    def _only(self, files: Sequence[RecordFile]) -> Records:
+        names = {each.file for each in files}
+        refused = self.refused.filter(compute.is_in(self.refused["file"], pa.array(sorted(names))))
+        pieces = [piece for piece in self.pieces if piece.file in names]
+        return Records(uri=self.uri, files=files, pieces=pieces, refused=refused)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,27 +191,48 @@ class Checked:
 def records_at(uri: str) -> Records:
     """Look at a folder of records: its tables, their files and columns. Raises InvalidProblem where
     there is nothing that can be read."""
+    records = new_records_at(uri, {})
+    if not records.pieces:
+        name, refused = _name_of(uri), records.refused.to_pylist()
+        if refused:
+            message = f"{refused[0]['file']}: {refused[0]['problem']}; mend the file"
+            raise InvalidProblem(name, message)
+        known = ", ".join(TABLES)
+        raise InvalidProblem(name, f"holds no records; name a folder with any of {known}")
+    return records
+
+
+def new_records_at(
+    uri: str, known: Mapping[str, Mark], *, unfinished_since_s: float = np.inf
+) -> Records:
+    """Look at those files of a folder of records that are not `known`, by their paths in it.
+
+    A file that is no Parquet and was written since `unfinished_since_s` (Unix seconds) is taken for
+    one that is being written, and left out. Raises InvalidProblem where there is no such folder, or
+    a file that is known is another one by now.
+    """
     system, root = FileSystem.from_uri(uri)
     root = root.rstrip("/")
-    name = root.rpartition("/")[2]
-    known = ", ".join(TABLES)
     info = system.get_file_info(root)
     if info.type != FileType.Directory:
         missing = info.type == FileType.NotFound
         message = "there is no such folder" if missing else "is no folder"
-        raise InvalidProblem(name, f"{message}; name one that holds any of the folders {known}")
+        tables = ", ".join(TABLES)
+        message = f"{message}; name one that holds any of the folders {tables}"
+        raise InvalidProblem(_name_of(uri), message)
+    files: list[RecordFile] = []
     pieces: list[RecordPiece] = []
     refused: list[dict[str, Any]] = []
-    state, tables = [], []
     for table in TABLES:
         if system.get_file_info(f"{root}/{table}").type != FileType.Directory:
             continue
-        files = files_of(system, f"{root}/{table}")
-        if files:
-            tables.append(table)
-        for each in files:
-            state.append((each.path, each.size, each.mtime_ns))
-            file = each.path[len(root) + 1 :]
+        for each in files_of(system, f"{root}/{table}"):
+            file, mark = each.path[len(root) + 1 :], (each.size, each.mtime_ns)
+            if file in known:
+                if known[file] != mark:
+                    message = "has other bytes than when it was read; begin a new folder of facts"
+                    raise InvalidProblem(file, message)
+                continue
             rows, problem = 0, None
             try:
                 with parquet.ParquetFile(each.path, filesystem=system) as opened:
@@ -178,7 +240,10 @@ def records_at(uri: str) -> Records:
                 rows = shape.num_rows
                 problem = misfit(schema, table)
             except UNREADABLE as error:
+                if each.mtime_ns / 1e9 >= unfinished_since_s:
+                    continue
                 problem = f"cannot be read as Parquet: {_first_line(error)}"
+            files.append(RecordFile(table=table, path=each.path, file=file, mark=mark))
             if problem is not None:
                 row = {"table": table, "file": file, "row": WHOLE_FILE, "rows": rows}
                 refused.append({**row, "problem": problem})
@@ -189,26 +254,31 @@ def records_at(uri: str) -> Records:
                 place = {"table": table, "path": each.path, "file": file, "row_group": at}
                 pieces.append(RecordPiece(**place, first_row=first, rows=here))
                 first += here
-    pieces = [piece for piece in pieces if piece.rows]
-    if not pieces:
-        if refused:
-            message = f"{refused[0]['file']}: {refused[0]['problem']}; mend the file"
-            raise InvalidProblem(name, message)
-        raise InvalidProblem(name, f"holds no records; name a folder with any of {known}")
     return Records(
         uri=uri,
-        tables=tables,
-        pieces=pieces,
+        files=files,
+        pieces=[piece for piece in pieces if piece.rows],
         refused=pa.Table.from_pylist(refused, schema=QUARANTINED),
-        state=state,
     )
 
 
-def check_same(records: Records) -> None:
-    """Check that no file was replaced, added or removed meanwhile. Raises InvalidProblem."""
-    if records_at(records.uri).state != records.state:
-        name = records.uri.rstrip("/").rpartition("/")[2]
-        raise InvalidProblem(name, "the records have changed since this was started; start again")
+def check_same(records: Records, *, alone: bool) -> None:
+    """Check that no file was replaced or removed meanwhile, and none added where these shall be
+    `alone`. Raises InvalidProblem."""
+    system, _ = FileSystem.from_uri(records.uri)
+    now = system.get_file_info([each.path for each in records.files])
+    same = all(
+        (each.size, each.mtime_ns) == file.mark
+        for each, file in zip(now, records.files, strict=True)
+    )
+    if not same or (alone and len(new_records_at(records.uri, {}).files) != len(records.files)):
+        message = "the records have changed since this was started; start again"
+        raise InvalidProblem(_name_of(records.uri), message)
+
+
+def _name_of(uri: str) -> str:
+    _, root = FileSystem.from_uri(uri)
+    return str(root).rstrip("/").rpartition("/")[2]
 
 
 def misfit(schema: Any, table: str) -> str | None:
@@ -240,11 +310,11 @@ def _fits(kind: Any, wanted: Kind) -> bool:
     return bool(number or (wanted == "time" and types.is_timestamp(kind)))
 
 
-def read_piece(records: Records, piece: RecordPiece) -> Checked:
-    """Read one piece and check its rows; where it is damaged all of them are set aside. Raises
-    OSError where the file cannot be reached."""
+def read_piece(uri: str, piece: RecordPiece) -> Checked:
+    """Read one piece of the records at `uri` and check its rows; where it is damaged all of them
+    are set aside. Raises OSError where the file cannot be reached."""
     columns = TABLES[piece.table]
-    system, _ = FileSystem.from_uri(records.uri)
+    system, _ = FileSystem.from_uri(uri)
     try:
         with parquet.ParquetFile(piece.path, filesystem=system) as file:
             present = [each.name for each in columns if each.name in file.schema_arrow.names]

@@ -1,5 +1,6 @@
 """Read and write files for the management commands that solve a problem (docs/formats.md)."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -110,6 +111,40 @@ def new_folder(path: str) -> Iterator[Path]:
         raise Refused(f"{error.filename or path}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+@contextmanager
+def kept_folder(path: str) -> Iterator[Path]:
+    """Give a folder that one command at a time changes; it is made where it is not there yet.
+    Raises Refused."""
+    try:
+        target = Path(path).resolve()
+        str(target).encode()
+        target.mkdir(exist_ok=True)
+        handle = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        raise Refused(f"{path}: cannot be made; name a folder inside one that exists") from None
+    except (FileExistsError, NotADirectoryError):
+        raise Refused(f"{path}: is a file; name a folder") from None
+    except OSError as error:
+        raise Refused(f"{path[:100]}: cannot be written: {error.strerror}") from error
+    except (RuntimeError, UnicodeError) as error:
+        raise Refused(f"{path!a}: is no name of a folder; name another") from error
+    try:
+        _lock(handle, path)
+        yield target
+    except OSError as error:
+        raise Refused(f"{error.filename or path}: {error.strerror or error}") from error
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, path: str) -> None:
+    """Lock a folder until this process ends, however that ends. Raises Refused."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Refused(f"{path}: another command changes it; wait until that has ended") from None
 
 
 def check_limits(*, time_limit_s: float | None = None, seed: int) -> None:

@@ -4,41 +4,44 @@ The payload names the window, `inputs` of the order say where the records lie an
 go, storage that all executors share. `spark_tasks.facts` says what is summed, for both engines:
 
 1. Each task sums pieces of the records and keeps its sums beside the answer, a file for each level.
-2. Sums are exchanged by place, that is by window and topic: a part holds all of some neighbouring
-   places, so that it computes whatever is about one, in its order, as one process does for all.
-3. What is about all topics or all windows is summed in each part; these sums are few, and Spark
-   merges and orders them.
+2. Sums, also those kept of former records, are exchanged by place, that is by window and topic: a
+   part holds all of some neighbouring places of one span (`spark_tasks.kept_sums`), so that it
+   computes whatever is about one, in its order, as one process does for all.
+3. What is about all topics of a window is summed in each part, then over the parts of its span.
+   What is about all windows Spark merges and orders.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import parquet
-from pyarrow.fs import FileSystem
+from pyarrow.fs import FileSelector, FileSystem
 from pyspark.sql import functions
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from spark_tasks.blocks import Steps, collected, even_shares, exchange, spread
-from spark_tasks.facts import FACTS, LEVELS, Facts, finished_schema, merged, schema_of
+from spark_tasks.facts import LEVELS, Facts, finished_schema, schema_of
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, read_table, write_answer, write_table
+from spark_tasks.kept_sums import (
+    BY_SPAN,
+    ROOTS,
+    WHOLE,
+    Counts,
+    Kept,
+    by_span,
+    part_name,
+    span_of,
+)
 from spark_tasks.order import JobOrder
 from spark_tasks.partitions import cores
-from spark_tasks.pipeline import (
-    Counts,
-    Sums,
-    check_window,
-    finished,
-    level_of,
-    summary,
-    write_facts,
-)
+from spark_tasks.pipeline import Report, Sums, compute, level_of, write_span
 from spark_tasks.progress import Reporter
-from spark_tasks.records import check_same, records_at
+from spark_tasks.records import Records, check_same
 from weir.errors import WeirError
 
 TASKS_PER_CORE = 4
@@ -56,9 +59,13 @@ Place = tuple[int, str]
 """The number of a window, and a topic."""
 
 _PLACE = ("window", "topic")
-PLACED = tuple(facts for facts in FACTS if facts.order[:2] == _PLACE)
+PLACED = tuple(facts for facts in BY_SPAN if facts.order[:2] == _PLACE)
 """Tables about places."""
-OTHERS = tuple(facts for facts in FACTS if facts not in PLACED)
+CROSSED = next(facts for facts in BY_SPAN if facts.name == "traffic")
+"""About all topics of a window, and computed of what is about places."""
+SPANNED = tuple(facts for facts in BY_SPAN if facts not in PLACED and facts != CROSSED)
+STEP_ROWS = 64_000_000
+"""Records of a step: what died begins again with its step."""
 
 _MERGES: dict[str, Callable[[Any], Any]] = {
     "sum": functions.sum,
@@ -79,86 +86,143 @@ def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
 
 
 def _answer(spark: Any, payload: bytes, output_uri: str, order: JobOrder) -> bytes:
-    window_s = check_window(json.loads(payload).get("window_s"))
-    folder, out = f"{output_uri}-parts", order.inputs["out"]
-    records = records_at(order.inputs["records"])
-    side_by_side = cores(spark)
-    tasks = max(TASKS_PER_CORE * side_by_side, -(-records.rows // TASK_ROWS))
-    shares = even_shares(records.pieces, tasks)
-
-    def read(number: int, given: list[Any]) -> Iterator[tuple[int, Any]]:
-        sums = Sums()
-        for piece in given[0]:
-            sums.add(records, piece, window_s)
-        levels = sums.levels()
-        for name, rows in levels.items():
-            write_table(_file(folder, name, number), rows)
-        samples = [_sample(rows) for name, rows in levels.items() if _is_placed(name)]
-        yield number, (sums.counts, list(levels), samples)
-
+    question = json.loads(payload)
     with Reporter(order.progress_url, order.progress_token) as reporter:
 
         def report(phase: str, done: int, total: int) -> None:
             reporter.offer({"phase": phase, "done": done, "total": total})
 
-        refusals = Sums()
-        refusals.refuse(records)
-        for name, rows in refusals.levels().items():
-            write_table(_file(folder, name, len(shares)), rows)
-        written = set(refusals.levels())
-        counts = refusals.counts
-        read_shares = collected(spread(spark, shares, read), Steps(report, "read", len(shares)))
-        # Sums are of one state of the records, or there is no answer.
-        check_same(records)
-        placed: list[list[str]] = []
-        samples: list[list[tuple[Place, int]]] = []
-        for share, kept, some in read_shares:
-            written.update(kept)
-            placed.append([name for name in kept if _is_placed(name)])
-            samples += some
-            for table, each in share.items():
-                counts.setdefault(table, Counts()).add(each)
-        borders = borders_of(samples, TASKS_PER_CORE * side_by_side)
+        def absorb_there(kept: Kept, records: Records, report: Report) -> Mapping[str, Counts]:
+            folder = f"{output_uri}-parts/{kept.step}"
+            return absorb(spark, folder, kept, records, report)
 
-        def cut(number: int, given: list[Any]) -> Iterator[tuple[int, Any]]:
-            share, names = given[0]
-            for name in names:
-                sums = read_table(_file(folder, name, share))
-                for part, piece in cut_at(sums, borders):
+        return compute(
+            order.inputs["records"],
+            order.inputs["out"],
+            window_s=question.get("window_s"),
+            keep=question.get("keep") is True,
+            most_rows=STEP_ROWS,
+            absorb=absorb_there,
+            report=report,
+        )
+
+
+def absorb(
+    spark: Any, folder: str, kept: Kept, records: Records, report: Report
+) -> Mapping[str, Counts]:
+    """Write what becomes of the sums and facts with these records; return what was read. What
+    tasks leave for each other lies below `folder`. Raises InvalidProblem."""
+    uri, window_s, windows = records.uri, kept.window_s, span_of(kept.window_s)
+    side_by_side = cores(spark)
+    tasks = max(TASKS_PER_CORE * side_by_side, -(-records.rows // TASK_ROWS))
+    shares = even_shares(records.pieces, tasks) if records.pieces else []
+
+    def read(number: int, given: list[Any]) -> Iterator[tuple[int, Any]]:
+        sums = Sums()
+        for piece in given[0]:
+            sums.add(uri, piece, window_s)
+        levels = sums.levels()
+        spans: set[int] = set()
+        samples = []
+        for name in ROOTS:
+            if name in levels:
+                spans.update(span for span, _ in by_span(levels[name], windows))
+                if _is_placed(name):
+                    samples.append(_sample(levels[name]))
+        if "received" in levels:
+            level_of("interests", levels)
+        for name, rows in levels.items():
+            write_table(_file(folder, name, number), rows)
+        yield number, (sums.counts, list(levels), spans, samples)
+
+    refusals = Sums()
+    refusals.refuse(records)
+    for name, rows in refusals.levels().items():
+        write_table(_file(folder, name, len(shares)), rows)
+    written = {name: [len(shares)] for name in refusals.levels()}
+    counts = refusals.counts
+    samples: list[list[tuple[Place, int]]] = []
+    spans: set[int] = set()
+    read_shares = collected(spread(spark, shares, read), Steps(report, "read", len(shares)))
+    for number, (share, names, touched, some) in enumerate(read_shares):
+        for name in names:
+            written.setdefault(name, []).append(number)
+        spans |= touched
+        samples += some
+        for table, each in share.items():
+            counts.setdefault(table, Counts()).add(each)
+    # Sums are of one state of the records, or there is no answer.
+    check_same(records, alone=not kept.keep)
+    sources = [(name, _file(folder, name, at)) for name in ROOTS for at in written.get(name, [])]
+    for name in ROOTS:
+        for places in kept.sums_of(name, spans).values():
+            sources += [(name, place) for place in places]
+            if _is_placed(name):
+                samples += [_sample(read_table(place, columns=[*_PLACE])) for place in places]
+    edges = sorted(spans)
+    borders = borders_of(samples, TASKS_PER_CORE * side_by_side, [each * windows for each in edges])
+    # What is about no topic goes by span, behind what goes by place; before the first border is
+    # nothing.
+    parts, several = ["", *_part_names(borders, windows)], len(borders) + 1
+    parts += [part_name(span) for span in edges]
+
+    numbers = {span: several + at for at, span in enumerate(edges)}
+    # What tasks need goes to each of them; what was read before is none of their business.
+    target = replace(kept, known={}, counts={}, sizes={})
+
+    def cut(number: int, given: list[Any]) -> Iterator[tuple[int, Any]]:
+        for name, source in given[0]:
+            rows = read_table(source)
+            if _is_placed(name):
+                for part, piece in cut_at(rows, borders):
                     yield part, (name, piece)
-
-        def computed(number: int, blocks: list[Any]) -> Iterator[tuple[int, Any]]:
-            given: dict[str, list[Any]] = {}
-            for name, piece in blocks:
-                given.setdefault(name, []).append(piece)
-            levels = {name: merged(LEVELS[name], pieces) for name, pieces in given.items()}
-            rows = {}
-            for facts in PLACED:
-                made = finished(facts, levels, window_s)
-                rows[facts.name] = len(made)
-                if len(made):
-                    write_facts(out, facts, number, made)
-            partial = [facts.level for facts in OTHERS if LEVELS[facts.level].source is not None]
-            for name in partial:
-                write_table(_file(folder, name, number), level_of(name, levels))
-            yield number, (rows, partial)
-
-        frame = exchange(spread(spark, list(enumerate(placed)), cut), len(borders) + 1, computed)
-        sizes = dict.fromkeys((facts.name for facts in FACTS), 0)
-        for part_sizes, names in collected(frame, Steps(report, "compute", len(borders) + 1)):
-            written.update(names)
-            for name, size in part_sizes.items():
-                sizes[name] += size
-        for facts in PLACED:
-            if not sizes[facts.name]:
-                write_facts(out, facts, 0, finished(facts, {}, window_s))
-        for number, facts in enumerate(OTHERS):
-            if facts.level in written:
-                sizes[facts.name] = _merge(spark, folder, facts, window_s, out)
             else:
-                write_facts(out, facts, 0, finished(facts, {}, window_s))
-            report("merge", number + 1, len(OTHERS))
-    return summary(window_s, counts, sizes)
+                for span, piece in by_span(rows, windows):
+                    yield numbers[span], (name, piece)
+
+    def write(number: int, blocks: list[Any]) -> Iterator[tuple[int, Any]]:
+        pieces: dict[str, list[Any]] = {}
+        for name, piece in blocks:
+            pieces.setdefault(name, []).append(piece)
+        levels = write_span(target, parts[number], pieces, PLACED if number < several else SPANNED)
+        crossed = level_of(CROSSED.level, levels) if "received" in levels else ()
+        if len(crossed):
+            write_table(f"{folder}/crossed/{parts[number]}.parquet", crossed)
+        yield number, (number, len(crossed) > 0)
+
+    dealt = [sources[at::tasks] for at in range(min(tasks, len(sources)))]
+    frame = exchange(spread(spark, dealt, cut), len(parts), write)
+    crossing: dict[int, list[str]] = {}
+    for number, crosses in collected(frame, Steps(report, "write", len(parts))):
+        if crosses:
+            span = borders[number - 1][0] // windows
+            place = f"{folder}/crossed/{parts[number]}.parquet"
+            crossing.setdefault(span, []).append(place)
+
+    def cross(number: int, given: list[Any]) -> Iterator[tuple[int, Any]]:
+        for span, places in given[0]:
+            pieces = {CROSSED.level: [read_table(place) for place in places]}
+            write_span(target, part_name(span), pieces, [CROSSED])
+        yield number, len(given[0])
+
+    groups = list(crossing.items())
+    collected(spread(spark, [groups[at::tasks] for at in range(min(tasks, len(groups)))], cross))
+    for number, facts in enumerate(WHOLE):
+        if facts.level in written:
+            new = [_file(folder, facts.level, at) for at in written[facts.level]]
+            _merge(spark, [*kept.files_of(facts.name), *new], facts, kept)
+        report("merge", number + 1, len(WHOLE))
+    return counts
+
+
+def _part_names(borders: Sequence[Place], windows: int) -> Iterator[str]:
+    """Return the names of the parts that begin at these borders, each inside one span."""
+    before, number = None, 0
+    for window, _ in borders:
+        span = window // windows
+        number = number + 1 if span == before else 0
+        before = span
+        yield part_name(span, number)
 
 
 def _file(folder: str, level: str, number: int) -> str:
@@ -166,7 +230,8 @@ def _file(folder: str, level: str, number: int) -> str:
 
 
 def _is_placed(level: str) -> bool:
-    return set(_PLACE) <= set(LEVELS[level].keys)
+    """Return whether a level that is kept goes by place: none of its facts is about a broker."""
+    return level not in {facts.level for facts in SPANNED}
 
 
 def _sample(rows: Any) -> list[tuple[Place, int]]:
@@ -177,16 +242,19 @@ def _sample(rows: Any) -> list[tuple[Place, int]]:
     return [(place, step) for place in places]
 
 
-def borders_of(samples: Sequence[Sequence[tuple[Place, int]]], least: int) -> list[Place]:
+def borders_of(
+    samples: Sequence[Sequence[tuple[Place, int]]], least: int, edges: Sequence[int]
+) -> list[Place]:
     """Return places that cut all places into parts of about as many rows: into so many at least
-    where there are as many places, and into more of PART_ROWS."""
+    where there are as many places, into more of PART_ROWS, and at the windows of `edges`."""
     some = sorted(one for sample in samples for one in sample)
     ends = np.cumsum([rows for _, rows in some], dtype=np.int64)
+    at_edges: set[Place] = {(window, "") for window in edges}
     if not len(ends):
-        return []
+        return sorted(at_edges)
     parts = max(least, -(-int(ends[-1]) // PART_ROWS))
     cuts = np.searchsorted(ends, ends[-1] * np.arange(1, parts) / parts) + 1
-    return sorted({some[cut][0] for cut in cuts.tolist() if cut < len(some)})
+    return sorted(at_edges | {some[cut][0] for cut in cuts.tolist() if cut < len(some)})
 
 
 def cut_at(rows: Any, borders: Sequence[Place]) -> Iterator[tuple[int, Any]]:
@@ -208,25 +276,26 @@ def cut_at(rows: Any, borders: Sequence[Place]) -> Iterator[tuple[int, Any]]:
         yield number, rows.take(order[ends[number] : ends[number + 1]])
 
 
-def _merge(spark: Any, folder: str, facts: Facts, window_s: int, out: str) -> int:
-    """Merge the sums of a level that tasks have kept, write its table in order, and return how many
-    rows it has."""
+def _merge(spark: Any, places: Sequence[str], facts: Facts, kept: Kept) -> None:
+    """Merge the sums of a level that lie at these places, and write its table in order."""
     level = LEVELS[facts.level]
     columns = from_arrow_schema(schema_of(level))
     schema = finished_schema(facts)
 
     def finish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            rows = facts.finish(pa.Table.from_batches([batch]), window_s)
+            rows = facts.finish(pa.Table.from_batches([batch]), kept.window_s)
             yield from rows.cast(schema).to_batches()
 
-    source = spark.read.schema(columns).parquet(f"{folder}/{level.name}")
+    source = spark.read.schema(columns).parquet(*places)
     sums = [_MERGES[merge](name).alias(name) for name, (merge, _) in level.measures.items()]
     whole = source.groupBy(*level.keys).agg(*sums)
     exact = whole.select(*(functions.col(f.name).cast(f.dataType) for f in columns.fields))
     frame = exact.orderBy(*facts.order).mapInArrow(finish, from_arrow_schema(schema))
-    uri = f"{out}/{facts.name}"
+    uri = f"{kept.staged}/facts/{facts.name}"
     frame.write.mode("overwrite").option("compression", "zstd").parquet(uri)
     system, path = FileSystem.from_uri(uri)
-    dataset = parquet.ParquetDataset(path, filesystem=system)
-    return sum(fragment.metadata.num_rows for fragment in dataset.fragments)
+    written = system.get_file_info(FileSelector(path))
+    data = sorted(each.path for each in written if each.base_name.startswith("part-"))
+    for number, each in enumerate(data):
+        system.move(each, f"{path}/{part_name(number)}.parquet")
