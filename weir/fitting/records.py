@@ -18,6 +18,7 @@ Model (plain form), one entry of `cases` per broker and resource:
 
 Record: {"broker", "at" (s), "interval_s", "cpu_ratio", "cores", "passed": {flow: msg/s},
 "message_bytes": {flow: mean}, "admitted": {class: consumers}}; what was not measured is left out.
+A record that stands for many has [mean, least, most] of the consumers.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ def _number(value: Any) -> float | None:
 
 
 def _seen(record: Mapping[str, Any]) -> Iterable[tuple[str, str, str, float, float]]:
-    """Yield (kind, name, broker, value, weight) of everything that one record says."""
+    """Yield (kind, name, broker, value, weight) of everything that one record says; what a record
+    of many says of its extremes has no weight."""
     broker = str(record["broker"])
     seconds = _number(record.get("interval_s")) or 1.0
     busy, cores = _number(record.get("cpu_ratio")), _number(record.get("cores"))
@@ -107,9 +109,10 @@ def _seen(record: Mapping[str, Any]) -> Iterable[tuple[str, str, str, float, flo
         if size is not None:
             yield "bytes", str(flow), "", size, value * seconds
     for name, count in (record.get("admitted") or {}).items():
-        value = _number(count)
-        if value is not None:
-            yield "admitted", str(name), broker, value, seconds
+        counts = count if isinstance(count, list) else [count]
+        for value, weight in zip(map(_number, counts), (seconds, 0.0, 0.0), strict=False):
+            if value is not None:
+                yield "admitted", str(name), broker, value, weight
 
 
 def totals_of(lines: Iterable[str | bytes], *, window_s: float) -> Totals:

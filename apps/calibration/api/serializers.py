@@ -179,12 +179,24 @@ class FitDetailSerializer(FitSerializer):
 
 
 class FitRequestSerializer(Form[dict[str, Any]]):
-    """Read what to fit. Samples are kept for half an hour."""
+    """Read what to fit: samples, which are kept for half an hour, or sums by minute."""
 
     system = SystemReference()
-    minutes = Amount(default=30.0, min_value=0.5, max_value=30.0)
+    minutes = Amount(
+        default=30.0,
+        min_value=0.5,
+        max_value=31 * 24 * 60.0,
+        help_text="How far back. More than 30: sums by minute of records, not samples.",
+    )
     window_s = Amount(
-        default=10.0, min_value=1.0, max_value=120.0, help_text="Loads are means over this time."
+        default=None,
+        allow_null=True,
+        min_value=1.0,
+        max_value=86_400.0,
+        help_text=(
+            "Loads are means over this time, s. Left out: 10; of sums by minute, as many whole "
+            "minutes as make 1,440 windows at most."
+        ),
     )
     engine = serializers.ChoiceField(
         choices=["local", "spark"],

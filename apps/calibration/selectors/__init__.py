@@ -6,7 +6,7 @@ from apps.calibration.selectors.calibrated import (
     settings_of,
 )
 from apps.calibration.selectors.costs import Cost, CostKey, costs_at, predicted_loads
-from apps.calibration.selectors.document import fit_document
+from apps.calibration.selectors.document import fit_document, offer_minute_sums
 from apps.calibration.selectors.measures import measure_of
 from apps.calibration.selectors.state import bounds_of, corrections_of, fit_rows
 
@@ -21,6 +21,7 @@ __all__ = [
     "fit_document",
     "fit_rows",
     "measure_of",
+    "offer_minute_sums",
     "predicted_loads",
     "settings_of",
 ]

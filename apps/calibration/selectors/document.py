@@ -1,9 +1,9 @@
 """Write what a fit is computed from: the model line and one line per telemetry sample."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from apps.calibration.models import CalibrationSettings
 from apps.calibration.selectors.costs import Cost, costs_at
@@ -17,6 +17,24 @@ MOST_TERMS = 300
 """Coefficients of one broker; where the model has more, those that nothing moved are left out."""
 
 
+class MinuteSums(Protocol):
+    """What sums by minute know of the load of brokers, kept for longer than telemetry."""
+
+    def __call__(
+        self, system: System, *, since: datetime, until: datetime, window_s: int
+    ) -> Iterable[dict[str, Any]]:
+        """Return records as `weir.fitting.records` describes them, one for each broker and
+        window."""
+
+
+_minute_sums: list[MinuteSums] = []
+
+
+def offer_minute_sums(sums: MinuteSums) -> None:
+    """Name who keeps sums by minute: that is a storey above this one."""
+    _minute_sums[:] = [sums]
+
+
 def fit_document(
     system: System,
     *,
@@ -24,10 +42,15 @@ def fit_document(
     since: datetime,
     until: datetime,
     window_s: float,
+    by_minute: bool = False,
 ) -> tuple[bytes, int]:
-    """Return JSON lines as `weir.fitting.records` describes them, and the number of samples in
-    it."""
-    records = list(_records(system, since, until))
+    """Return JSON lines as `weir.fitting.records` describes them, and the number of records in it:
+    samples of agents, or with `by_minute` sums of each window."""
+    if by_minute:
+        (sums,) = _minute_sums
+        records = [*sums(system, since=since, until=until, window_s=int(window_s))]
+    else:
+        records = list(_records(system, since, until))
     flows = {flow for record in records for flow in record["passed"]}
     classes = {name for record in records for name, n in record["admitted"].items() if n}
     model = {

@@ -1,6 +1,7 @@
 """Define fits of the resource models as a kind of computation: what is frozen and stored."""
 
 import json
+import math
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,14 +11,19 @@ from django.utils.dateparse import parse_datetime
 from apps.calibration.models import Coefficient, Fit, FitCase
 from apps.calibration.selectors import fit_document, settings_of
 from apps.common.errors import ApplicationError
-from apps.common.formatting import counted
+from apps.common.formatting import counted, duration
 from apps.runs.models import Run
 from apps.runs.selectors import Answer, Computation, Question
 from apps.runs.services.computations import next_number
 from apps.systems.models import System
+from apps.telemetry.models import KEEP_SAMPLES
 
 KIND = "calibration"
 METHOD = "least_squares"
+WINDOW_S = 10.0
+MINUTE_S = 60
+MOST_WINDOWS = 1440
+"""Of sums by minute: a day's minutes, and of a month half hours."""
 SPARK_SAMPLES = 20_000
 """From so many samples on the records are spread over Spark's tasks; below one task is faster."""
 
@@ -26,19 +32,31 @@ def freeze(
     system: System,
     *,
     minutes: float = 30.0,
-    window_s: float = 10.0,
+    window_s: float | None = None,
     engine: str | None = None,
     until: datetime | None = None,
 ) -> Question:
-    """Freeze the telemetry of the last minutes.
+    """Freeze the telemetry of the last minutes; of more than those it is kept for, sums by minute.
 
-    `engine` `local` or `spark`; None chooses by the number of samples. Raises ApplicationError
-    when nothing was measured, or nothing that a resource of the system could be fitted to.
+    `window_s` None chooses 10 s, of sums as many minutes as make MOST_WINDOWS at most. `engine`
+    `local` or `spark`; None chooses by the number of samples. Raises ApplicationError when nothing
+    was measured, or nothing that a resource of the system could be fitted to.
     """
     end = until or timezone.now()
+    by_minute = minutes * 60.0 > KEEP_SAMPLES.total_seconds()
+    if by_minute:
+        end = end.replace(second=0, microsecond=0)
+        window_s = _whole_minutes(minutes, window_s)
+    elif window_s is None:
+        window_s = WINDOW_S
     since = end - timedelta(minutes=minutes)
     payload, samples = fit_document(
-        system, settings=settings_of(system), since=since, until=end, window_s=window_s
+        system,
+        settings=settings_of(system),
+        since=since,
+        until=end,
+        window_s=window_s,
+        by_minute=by_minute,
     )
     head = json.loads(payload.partition(b"\n")[0])
     if not head["cases"]:
@@ -51,7 +69,7 @@ def freeze(
     if not samples:
         raise ApplicationError(
             "nothing_measured",
-            f"No agent of {system} measured anything in the last {minutes:g} minutes. "
+            f"No agent of {system} measured anything in the last {duration(minutes * 60)}. "
             "Start the agents, let messages flow, and ask again.",
             status=409,
         )
@@ -67,6 +85,18 @@ def freeze(
             "samples": samples,
         },
     )
+
+
+def _whole_minutes(minutes: float, window_s: float | None) -> float:
+    """Return the length of windows that sums by minute have. Raises ApplicationError."""
+    least_s = MINUTE_S * math.ceil(minutes / MOST_WINDOWS)
+    if window_s is None:
+        return float(least_s)
+    if window_s % MINUTE_S or window_s < least_s:
+        span = duration(minutes * 60)
+        message = f"must be a multiple of {MINUTE_S} and at least {least_s:,} for {span}"
+        raise ApplicationError.of_field("window_s", message)
+    return window_s
 
 
 def store(run: Run, row: None, answer: bytes) -> Answer:
@@ -103,8 +133,8 @@ def _store_case(fit: Fit, plain: dict[str, Any]) -> None:
 def describe(fit: Fit) -> str:
     """Describe the fit in a sentence."""
     cases = counted(FitCase.objects.filter(fit=fit).count(), "resource model")
-    minutes = (fit.until - fit.since).total_seconds() / 60
-    return f"{fit} has {cases}, fitted to {minutes:g} minutes of telemetry."
+    measured = duration((fit.until - fit.since).total_seconds())
+    return f"{fit} has {cases}, fitted to {measured} of telemetry."
 
 
 FIT = Computation(

@@ -35,6 +35,7 @@ MOST_MESSAGES = 1_000_000
 
 LOAD = {
     "cpu_ratio": "cpu_ratio",
+    "cores": "cores",
     "memory_bytes": "memory_bytes",
     "connections": "connections",
     "stored_bytes": "disk_bytes",

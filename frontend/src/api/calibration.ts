@@ -70,7 +70,7 @@ export const calibrationSettingsUpdate = (
 export const fitRequest = (system: string, minutes: number) =>
   take(
     client.POST("/api/v1/calibrations", {
-      body: { system, minutes, window_s: 10 },
+      body: { system, minutes },
       params: { header: { "Idempotency-Key": crypto.randomUUID() } },
     }),
   );

@@ -8884,22 +8884,21 @@ export interface components {
              */
             before: number;
         };
-        /** @description What to fit. Samples are kept for half an hour. */
+        /** @description What to fit: samples, which are kept for half an hour, or sums by minute. */
         FitRequestRequest: {
             /** Format: uuid */
             system: string;
             /**
              * Format: double
-             * @description Minutes.
+             * @description How far back. More than 30: sums by minute of records, not samples.
              * @default 30
              */
             minutes: number;
             /**
              * Format: double
-             * @description Loads are means over this time.
-             * @default 10
+             * @description Loads are means over this time, s. Left out: 10; of sums by minute, as many whole minutes as make 1,440 windows at most.
              */
-            window_s: number;
+            window_s?: number | null;
             /** @description Left out: chosen by the number of samples; both give the same answer. */
             engine?: (components["schemas"]["EngineEnum"] | components["schemas"]["NullEnum"]) | null;
         };

@@ -14,21 +14,31 @@ import { keys } from "@/api/query-keys";
 import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import { Note } from "@/components/ui/dialogs";
-import { PageHead } from "@/components/ui/page";
+import { PageHead, Segments } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { to } from "@/lib/kinds";
 import { problemOf } from "@/lib/problem";
 
-/** Samples are kept for half an hour; all of them count. */
-const MINUTES = 30;
+/** Samples are kept for half an hour; of more than that, sums by minute are. */
+const SPANS = {
+  "30": { label: "30 min", words: "half hour" },
+  "1440": { label: "1 d", words: "day" },
+  "10080": { label: "7 d", words: "7 days" },
+  "43200": { label: "30 d", words: "30 days" },
+} as const;
+type Span = keyof typeof SPANS;
+const SPAN_OPTIONS = (["30", "1440", "10080", "43200"] as const).map((value) => ({
+  value,
+  label: SPANS[value].label,
+}));
 
 export default function CalibrationPage() {
   const { systemId = "" } = useParams();
   return <Calibration key={systemId} system={systemId} />;
 }
 
-type Asked = { id: string; number: number } | null;
+type Asked = { id: string; number: number; span: Span } | null;
 
 function Calibration({ system: systemId }: { system: string }) {
   useCurrentSystemIs(systemId);
@@ -40,6 +50,7 @@ function Calibration({ system: systemId }: { system: string }) {
   const [error, setError] = useState<unknown>(null);
   const [asked, setAsked] = useState<Asked>(null);
   const [busy, setBusy] = useState(false);
+  const [span, setSpan] = useState<Span>("30");
   const newest = fits.data?.results[0]?.id;
   const picked = params.get("fit") ?? newest;
   const run = useLive((all) => all.runs[asked?.id ?? ""]);
@@ -48,8 +59,8 @@ function Calibration({ system: systemId }: { system: string }) {
     setBusy(true);
     setError(null);
     try {
-      const made = await fitRequest(systemId, MINUTES);
-      setAsked({ id: made.id, number: made.number });
+      const made = await fitRequest(systemId, Number(span));
+      setAsked({ id: made.id, number: made.number, span });
       setParams({}, { replace: true });
       await queries.invalidateQueries({ queryKey: keys.runs.all });
     } catch (caught) {
@@ -66,9 +77,17 @@ function Calibration({ system: systemId }: { system: string }) {
         plainFacts={<span>what one message and one consumer cost a broker</span>}
         commands={
           may ? (
-            <Command primary icon="chart" onClick={() => void ask()} disabled={busy}>
-              Fit to telemetry
-            </Command>
+            <>
+              <Segments
+                label="Telemetry of the last"
+                value={span}
+                options={SPAN_OPTIONS}
+                onChange={setSpan}
+              />
+              <Command primary icon="chart" onClick={() => void ask()} disabled={busy}>
+                Fit to telemetry
+              </Command>
+            </>
           ) : null
         }
       />
@@ -81,7 +100,7 @@ function Calibration({ system: systemId }: { system: string }) {
               ? `failed: ${run.failure}`
               : run?.state === "succeeded"
                 ? "has fitted the model; its answer is the newest below."
-                : "fits the model to the telemetry of the last half hour."}
+                : `fits the model to the telemetry of the last ${SPANS[asked.span].words}.`}
           </Note>
         ) : null}
         <div className="cols c-8-4">

@@ -5,7 +5,7 @@ import { barScale, costText, misfit, suggested } from "./coefficients";
 
 import type { CalibrationSettings, CalibrationState, FitDetail } from "@/api/calibration";
 import { renderPage } from "@/testing/render";
-import { page, session, system } from "@/testing/samples";
+import { page, session, system, SYSTEM } from "@/testing/samples";
 import { ok, problem, serve } from "@/testing/server";
 
 const S = system().id;
@@ -234,6 +234,22 @@ it("says why nothing could be fitted", async () => {
   expect(await screen.findByText(/Nothing was fitted yet/)).toBeInTheDocument();
   await user.click(await screen.findByRole("button", { name: "Fit to telemetry" }));
   expect(await screen.findByText("No agent measured anything.")).toBeInTheDocument();
+});
+
+it("fits to as much as was chosen", async () => {
+  const asked = serve({
+    ...answers([]),
+    "POST /api/v1/calibrations": ok({ id: "run-9", number: 9 }),
+  });
+  const { user } = open();
+  await user.click(await screen.findByRole("button", { name: "7 d" }));
+  expect(screen.getByRole("button", { name: "7 d" })).toHaveAttribute("aria-pressed", "true");
+  await user.click(screen.getByRole("button", { name: "Fit to telemetry" }));
+  expect(
+    await screen.findByText(/fits the model to the telemetry of the last 7 days/),
+  ).toBeVisible();
+  const sent = asked.find((one) => one.method === "POST");
+  expect(sent?.body).toEqual({ system: SYSTEM, minutes: 10080 });
 });
 
 it("saves settings under the version that was seen", async () => {
