@@ -113,7 +113,7 @@ class Kept:
 
     @property
     def staged(self) -> str:
-        """Where the step that is being made writes."""
+        """Return where the step that is being made writes."""
         return f"{self._folder}/step-{self.step + 1}"
 
     @property

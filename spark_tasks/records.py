@@ -152,7 +152,7 @@ class Records:
 
     @property
     def tables(self) -> set[str]:
-        """Those that have files."""
+        """Return those that have files."""
         return {each.table for each in self.files}
 
     def shares(self, most_rows: int) -> Iterator[Records]:
