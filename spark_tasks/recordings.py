@@ -145,11 +145,11 @@ def recording_at(uri: str, *, by: By, topic: str = "") -> Recording:
     )
 
 
-def files_of(system: Any, root: str) -> list[Any]:
-    """Return what is known of the files of a folder, in the order in which they are read. Raises
-    InvalidProblem for a name that is no text."""
+def files_of(system: Any, root: str, suffix: str = SUFFIX) -> list[Any]:
+    """Return what is known of the files of a folder, in the order in which they are read; an empty
+    `suffix` is of all. Raises InvalidProblem for a name that is no text."""
     if isinstance(system, LocalFileSystem):
-        names = [str(file) for file in data_files(Path(root))]
+        names = [str(file) for file in data_files(Path(root), suffix)]
         try:
             return list(system.get_file_info(names))
         except UnicodeEncodeError as error:
@@ -157,7 +157,7 @@ def files_of(system: Any, root: str) -> list[Any]:
             raise InvalidProblem(root.rpartition("/")[2], message) from None
     inside = system.get_file_info(FileSelector(root, recursive=True))
     files = [each for each in inside if each.type == FileType.File]
-    data = [each for each in files if is_data(each.path[len(root) :].strip("/").split("/"))]
+    data = [each for each in files if is_data(each.path[len(root) :].strip("/").split("/"), suffix)]
     return sorted(data, key=lambda each: str(each.path))
 
 

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -34,6 +35,8 @@ MOST_OF_METRIC = 64
 """Of a metric: beside three names of four bytes a character, an index of Postgres holds no more."""
 UNSHOWN = "holds a character that cannot be shown"
 LONGEST_LINE_BYTES = 64 * 1024
+READ_BYTES = 1024 * 1024
+"""Of a column of a file at a time."""
 EARLY_S = 300.0
 """How far ahead of the clock here a record may be."""
 WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
@@ -304,26 +307,44 @@ def _csv_row(row: int, cells: Mapping[str, str], kinds: Mapping[str, str]) -> _R
 
 def _parquet(body: bytes, table: str) -> SentRows:
     try:
-        with parquet.ParquetFile(pa.BufferReader(body)) as file:
-            rows, schema = file.metadata.num_rows, file.schema_arrow
-        problem = misfit(schema, table)
-        if problem is not None:
-            name, _, words = problem.partition(": ")
-            raise InvalidProblem(name, f"{words}; give the columns of {table}")
-        check_number(rows)
-        names = [each.name for each in TABLES[table] if each.name in schema.names]
-        # A text that many rows share is read once: what they are together is known before it is
-        # in memory.
-        texts = [each.name for each in TABLES[table] if each.kind == "text" and each.name in names]
-        with parquet.ParquetFile(pa.BufferReader(body), read_dictionary=texts) as file:
+        with open_parquet(lambda: pa.BufferReader(body), table) as (file, names):
+            check_number(file.metadata.num_rows)
             columns = file.read(columns=names)
     except InvalidProblem:
         raise
     except UNREADABLE as error:
         line = (str(error).splitlines() or [type(error).__name__])[0]
         raise InvalidProblem("rows", f"cannot be read as Parquet: {line}") from None
+    return columns_sent(columns, table)
+
+
+@contextmanager
+def open_parquet(source: Callable[[], Any], table: str) -> Iterator[tuple[Any, list[str]]]:
+    """Open a Parquet file of a table; give it and which columns of the table it has. `source` opens
+    its bytes from the beginning. Raises InvalidProblem for other columns, and UNREADABLE."""
+    with parquet.ParquetFile(source()) as file:
+        schema = file.schema_arrow
+    problem = misfit(schema, table)
+    if problem is not None:
+        name, _, words = problem.partition(": ")
+        raise InvalidProblem(name, f"{words}; give the columns of {table}")
+    columns = [each for each in TABLES[table] if each.name in schema.names]
+    # A text that many rows share is read once: what they are together is known before it is in
+    # memory. Row groups are read bit by bit, however large they are.
+    texts = [each.name for each in columns if each.kind == "text"]
+    with parquet.ParquetFile(
+        source(), read_dictionary=texts, buffer_size=READ_BYTES, pre_buffer=False
+    ) as file:
+        yield file, [each.name for each in columns]
+
+
+def columns_sent(columns: Any, table: str) -> SentRows:
+    """Return the rows of columns that were read from Parquet, with texts coded by dictionaries.
+    Raises InvalidProblem for more than a batch may hold."""
     check_number(len(columns))
-    if sum(_text_bytes(columns[name]) for name in texts) > MOST_BYTES:
+    texts = [each.name for each in TABLES[table] if each.kind == "text"]
+    held = [columns[name] for name in texts if name in columns.column_names]
+    if sum(map(_text_bytes, held)) > MOST_BYTES:
         raise InvalidProblem(
             "rows", f"its texts are longer than {MOST_BYTES // 2**20} MiB; split it"
         )

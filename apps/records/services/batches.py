@@ -68,18 +68,21 @@ def batch_receive(
         size_bytes=len(body),
         sent_by=actor,
     )
-    return batch_take(batch, rows)
+    return batch_take(batch, rows, late_after_s=settings_of(system).late_after_s)
 
 
-def batch_take(batch: RecordBatch, rows: Any) -> tuple[RecordBatch, bool]:
+def batch_take(
+    batch: RecordBatch, rows: Any, *, late_after_s: float | None
+) -> tuple[RecordBatch, bool]:
     """Check the rows of a batch that is not stored yet, and keep it; return it, or the one that
-    arrived under its name meanwhile, and whether it is that. Raises as `batch_receive` does."""
+    arrived under its name meanwhile, and whether it is that. Rows older than `late_after_s` are set
+    aside; None: none for its age. Raises as `batch_receive` does."""
     try:
         checked = sent_records().check_batch(
             rows,
             batch.table,
             now_s=timezone.now().timestamp(),
-            late_after_s=settings_of(batch.system).late_after_s,
+            late_after_s=late_after_s,
         )
         batch.rows = len(rows)
         _land(batch, checked)

@@ -7,6 +7,7 @@ from django.conf import settings
 from apps.accounts.models import User
 from apps.common.errors import ApplicationError
 from apps.records.models import RecordBatch, RecordTable
+from apps.records.selectors import settings_of
 from apps.records.services.batches import batch_id, batch_repeated, batch_take
 from apps.runs.services.gateway import metric_protocols, packed_metrics
 from apps.systems.models import System
@@ -46,4 +47,4 @@ def metrics_receive(
         size_bytes=len(plain),
         sent_by=actor,
     )
-    return batch_take(batch, rows)[0]
+    return batch_take(batch, rows, late_after_s=settings_of(system).late_after_s)[0]

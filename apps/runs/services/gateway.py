@@ -85,6 +85,12 @@ def sent_records() -> ModuleType:
     return import_module("spark_tasks.sent_records")
 
 
+def record_files() -> ModuleType:
+    """Return the module that reads files of records in parts. It imports pyarrow, so only who
+    takes some does that."""
+    return import_module("spark_tasks.record_files")
+
+
 def metric_protocols() -> ModuleType:
     """Return the module that reads metrics as collectors send them. It imports pyarrow and the
     messages of OpenTelemetry, so only who takes some does that."""

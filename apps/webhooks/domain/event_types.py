@@ -60,7 +60,7 @@ KINDS = {
     "calibration_settings": Kind("Settings of calibration", ("update",)),
     "mapping_settings": Kind("Settings of mapping", ("update",)),
     "interest_import": Kind("Imports of interests", ("import", "cancel")),
-    "record_batch": Kind("Records that were set aside", ("replay", "discard")),
+    "record_batch": Kind("Records from files, or set aside", ("import", "replay", "discard")),
     "record_settings": Kind("Settings of records", ("update",)),
     "system": Kind("Systems", (*_EDITS, "set_access", "set_retention", "adopt", "adopt_restored")),
     "broker": Kind("Brokers", (*_EDITS, "lose", "correct")),
