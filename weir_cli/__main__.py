@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 STATUSES = """exit status:
   0  done; of diff: nothing differs
-  1  the answer is no: diff finds a difference, a plan was rejected, a computation failed
+  1  the answer is no: diff finds a difference, a plan was rejected, a computation failed, records
+     were set aside
   2  what was given does not fit or is not allowed; nothing was changed
   3  no answer: no connection, a server in trouble, or the time is over
   70 a fault of weir itself, 130 interrupted, 141 nobody reads what it writes
@@ -157,6 +158,28 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
             )
 
     one = command(
+        "send",
+        "send files of records, each row once; exits with 1 where rows were set aside",
+        system=True,
+    )
+    one.add_argument("table", metavar="TABLE", choices=TABLES, help=", ".join(TABLES))
+    one.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        type=Path,
+        help="Parquet, JSON lines or CSV; - for standard input, with --format",
+    )
+    one.add_argument(
+        "--format", choices=("jsonl", "csv", "parquet"), help="where the name does not say it"
+    )
+    one.add_argument(
+        "--name",
+        default="",
+        help="of the batch, of one file; left out: the digest of what is sent",
+    )
+
+    one = command(
         "optimize", "compute rates and admitted consumers, and wait for the answer", system=True
     )
     one.add_argument("--method", help="a name from /optimizers")
@@ -233,6 +256,8 @@ PLAN_COMMANDS = {
     "execute": "carry an approved plan out",
     "roll-back": "propose the plan that takes an executed one back",
 }
+TABLES = ("messages", "deliveries", "requests", "samples", "delays")
+"""Of records."""
 KINDS = (
     *("systems", "brokers", "links", "overlays", "correlation-keys", "groups", "streams", "topics"),
     *("publishers", "utility-functions", "consumer-classes", "slos", "subscribers"),

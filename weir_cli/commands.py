@@ -6,7 +6,7 @@ from typing import Any
 from weir_api.api.session import session_retrieve
 from weir_api.models.session import Session
 from weir_api.types import UNSET
-from weir_cli import listing, plans, system_files, watching
+from weir_cli import listing, plans, records, system_files, watching
 from weir_cli.calls import Weir
 from weir_cli.ending import DONE, CommandError
 from weir_cli.output import as_json, plain
@@ -28,6 +28,16 @@ def run(weir: Weir, options: Namespace) -> int:
         )
     if command in ("diff", "import"):
         return _files(weir, options)
+    if command == "send":
+        return records.send_command(
+            weir,
+            options.system,
+            options.table,
+            options.files,
+            name=options.name,
+            written_in=options.format,
+            json_output=options.json,
+        )
     if command == "optimize":
         return watching.optimize_command(
             weir,

@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.services import token_create
 from apps.allocations.services import allocation_request
 from apps.audit.models import AuditEntry
 from apps.catalog.models import Interest, Subscriber, Topic
@@ -24,12 +22,12 @@ from apps.systems.models import System
 from apps.systems.services import system_delete
 from apps.telemetry.models import Agent
 from apps.topology.models import Broker
-from tests.conftest import client_of
 from tests.factories import make_class, make_system, make_topic, make_user
 from tests.factories.fleet import Harbour, make_harbour
 from tests.factories.kinds import World, make_world
 from tests.factories.plans import agents_come, agents_look
 from tests.factories.runs import claim, kernel_answer
+from tests.weir_cli.terminal import InProcess, Terminal
 from weir_cli.__main__ import KINDS, main
 from weir_cli.folder import FILES
 
@@ -38,65 +36,6 @@ pytestmark = [
     # Under ASGI, as it is served, nothing is gathered.
     pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume:Warning"),
 ]
-
-
-class InProcess(httpx.BaseTransport):
-    """Requests answered by the control plane within the test's own transaction."""
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        kept = ("authorization", "if-match", "if-none-match", "idempotency-key", "accept")
-        answer = client_of(None).generic(
-            request.method,
-            request.url.raw_path.decode(),
-            request.read(),
-            content_type=request.headers.get("Content-Type", ""),
-            headers={name: request.headers[name] for name in kept if name in request.headers},
-        )
-        return httpx.Response(
-            answer.status_code,
-            headers=[*answer.items()],
-            content=b"".join(answer) if answer.streaming else answer.content,
-        )
-
-
-class Terminal:
-    """A shell in which `weir` is called; it keeps what the last call has written."""
-
-    def __init__(self, capsys: Any, token: str) -> None:
-        self._capsys = capsys
-        self.environment = {"WEIR_URL": "http://testserver", "WEIR_TOKEN": token}
-        self.out = self.err = ""
-        self.meanwhile: Callable[[], None] = lambda: None
-        """What others do while the command waits."""
-
-    def __call__(self, *arguments: str | Path) -> int:
-        self._capsys.readouterr()
-        status = main(
-            [str(one) for one in arguments],
-            environment=self.environment,
-            transport=InProcess(),
-            sleep=lambda seconds: self.meanwhile(),
-        )
-        self.out, self.err = self._capsys.readouterr()
-        return status
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def terminal(capsys: Any) -> Callable[..., Terminal]:
-    def sign_in(person: User, *roles: Role) -> Terminal:
-        _, secret = token_create(owner=person, name="terminal", roles=roles or [*person.roles])
-        return Terminal(capsys, secret)
-
-    return sign_in
-
-
-@pytest.fixture
-def weir(terminal: Callable[..., Terminal], admin: User) -> Terminal:
-    return terminal(admin, *Role)
 
 
 @pytest.fixture
