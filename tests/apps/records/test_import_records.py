@@ -288,6 +288,18 @@ def test_a_disk_that_takes_nothing_ends_the_import(harbour, logs, settings, tmp_
     assert not RecordBatch.objects.exists()
 
 
+def test_a_terminal_is_shown_how_far_it_is(harbour, logs):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    errors = Terminal()
+    call_command("import_records", harbour.name, str(logs), stderr=errors, stdout=io.StringIO())
+    shown = errors.getvalue().split("\r\x1b[K")
+    assert shown[1] == "0 of 4 files, 25 rows: 'messages/2017/a.parquet'"
+    assert shown[-2:] == ["4 of 4 files, 84 rows: 'samples/d.csv'", ""]
+
+
 def test_long_paths_have_names_that_batches_may_have(harbour, tmp_path):
     for last in ("a", "b"):
         write(tmp_path / "messages" / ("x" * 200) / f"{last}.jsonl", messages(1))

@@ -56,33 +56,41 @@ class Command(BaseCommand):
         late_after_s = options["late_after"]
         if late_after_s is not None and late_after_s < 1:
             raise Refused("--late-after: must be 1 second or more")
-        folder = options["folder"]
         try:
-            imported = records_import(
-                system=_system(options["system"]),
-                uri=folder if "://" in folder else folder_uri(folder),
-                table=options["table"],
-                prefix=options["prefix"],
-                late_after_s=late_after_s,
-                actor=None,
-                reason=options["reason"],
-                report=self._report,
-            )
+            imported = self._import(options)
         except ApplicationError as error:
             self.stderr.write(f"{NAME}: no answer: {error.message}")
             return NO_ANSWER
         return self._summary(imported)
 
-    def _report(self, imported: Imported, name: str) -> None:
+    def _import(self, options: dict[str, Any]) -> Imported:
+        folder = options["folder"]
+        try:
+            return records_import(
+                system=_system(options["system"]),
+                uri=folder if "://" in folder else folder_uri(folder),
+                table=options["table"],
+                prefix=options["prefix"],
+                late_after_s=options["late_after"],
+                actor=None,
+                reason=options["reason"],
+                report=self._report,
+            )
+        finally:
+            # The line of the progress is left to what is printed next.
+            self._progress("")
+
+    def _progress(self, text: str) -> None:
         if self.stderr.isatty():
-            rows = imported.taken + imported.set_aside + imported.repeated
-            done = f"{imported.done:,} of {counted(imported.files, 'file')}"
-            self.stderr.write(f"\r\x1b[K{done}, {counted(rows, 'row')}: {name[-40:]!r}", ending="")
+            self.stderr.write(f"\r\x1b[K{text}", ending="")
+
+    def _report(self, imported: Imported, name: str) -> None:
+        rows = imported.taken + imported.set_aside + imported.repeated
+        done = f"{imported.done:,} of {counted(imported.files, 'file')}"
+        self._progress(f"{done}, {counted(rows, 'row')}: {name[-40:]!a}")
 
     def _summary(self, imported: Imported) -> int:
         """Print what became of the files, and return the exit status."""
-        if self.stderr.isatty():
-            self.stderr.write("")
         for each in imported.failed:
             before = f" ({counted(each.taken, 'row')} before that)" if each.taken else ""
             self.stderr.write(f"{NAME}: {each.name!a}: {each.reason}{before}")
