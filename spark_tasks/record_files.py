@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +41,9 @@ LONGEST_READ = 1024 * 1024
 """Of a line: of a longer one of JSON the beginning is set aside, one of CSV is refused."""
 ROWS_AT_ONCE = 10_000
 """Of a file of Parquet."""
+
+CREDENTIALS = re.compile("//[^/@]*@")
+"""What an address of an object store may hold, and nobody is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,28 +85,31 @@ class Part:
 def record_folder(uri: str, table: str = "") -> RecordFolder:
     """Look at a folder with a folder for each table, or with files of one `table`. Raises
     InvalidProblem where there is none of them, or no such folder."""
+    place = CREDENTIALS.sub("//", uri).partition("?")[0]
     try:
         system, root = FileSystem.from_uri(uri)
         root = root.rstrip("/")
         if system.get_file_info(root or "/").type != FileType.Directory:
-            raise InvalidProblem(uri, "there is no such folder; name one with files of records")
+            raise InvalidProblem(place, "there is no such folder; name one with files of records")
         inside = files_of(system, root, "")
     except InvalidProblem:
         raise
     except UNREADABLE as error:
-        raise InvalidProblem(uri, f"cannot be read: {first_line(error)}") from error
+        raise InvalidProblem(
+            place, f"cannot be read: {CREDENTIALS.sub('//', first_line(error))}"
+        ) from error
     files = []
     for each in inside:
         name = each.path[len(root) :].strip("/")
         media_type = SUFFIXES.get("." + name.rpartition(".")[2])
         of = table or (name.partition("/")[0] if "/" in name else "")
         if media_type is not None and of in TABLES:
-            place = {"table": of, "path": each.path, "name": name}
-            files.append(RecordFile(**place, media_type=media_type, size_bytes=each.size))
+            of_file = {"table": of, "path": each.path, "name": name}
+            files.append(RecordFile(**of_file, media_type=media_type, size_bytes=each.size))
     if not files:
         kinds, tables = ", ".join(SUFFIXES), ", ".join(TABLES)
         where = "" if table else f" in any of the folders {tables}; where all are of one, name it"
-        raise InvalidProblem(uri, f"holds no file that ends in {kinds}{where}")
+        raise InvalidProblem(place, f"holds no file that ends in {kinds}{where}")
     order = list(TABLES)
     files.sort(key=lambda each: (order.index(each.table), each.name))
     return RecordFolder(system=system, files=files, left_out=len(inside) - len(files))

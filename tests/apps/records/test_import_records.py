@@ -23,6 +23,7 @@ from apps.records.models import RecordBatch, SetAsideRow
 from apps.records.services import records_import
 from apps.runs.services.gateway import record_files
 from tests.apps.records.files import kept
+from tests.apps.records.object_store import BUCKET, object_store
 from weir.errors import InvalidProblem
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -123,6 +124,25 @@ def test_files_of_each_kind_are_taken_once_however_old(harbour, logs):
     assert counted(kept(harbour)) == counted(all_of_the_logs())
     assert [*RecordBatch.objects.values_list("repeats", flat=True)] == [1] * 4
     assert AuditEntry.objects.filter(object_kind="record_batch").count() == 1
+
+
+@pytest.mark.usefixtures("smaller")
+def test_an_object_store_is_read_as_a_folder_is(harbour, logs):
+    (logs / "samples/_SUCCESS").write_text("")
+    files = [file for file in logs.rglob("*") if file.is_file()]
+    objects = {f"year/2017/{file.relative_to(logs)}": file.read_bytes() for file in files}
+    with object_store({**objects, "year/2018/messages/x.jsonl": b"{}"}) as options:
+        address = f"s3://key:secret@{BUCKET}/year/2017?{options}"
+        status, out, errors = run(harbour, address)
+        assert (status, errors) == (0, "")
+        assert counted(kept(harbour)) == counted(all_of_the_logs())
+        # The same files from a disk are the same batches.
+        status, out, _ = run(harbour, logs)
+        assert ", 0 rows taken, 0 set aside, 84 here before" in out
+        status, _, errors = run(harbour, address.replace("2017", "2016"))
+        assert status == 2
+        assert "there is no such folder" in errors
+        assert "secret" not in errors
 
 
 @pytest.mark.usefixtures("smaller")
