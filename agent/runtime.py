@@ -40,7 +40,7 @@ from agent.router import Router
 from agent.shift import Shifts
 from agent.store import Misplaced, Store, StoreError
 from agent.tasks import end, until_one_ends
-from agent.telemetry import Meter
+from agent.telemetry import Meter, look_interval_s
 from weir.coordination.wire import Document
 
 log = logging.getLogger("weir.agent")
@@ -399,14 +399,18 @@ class Runtime:
         return self._fetched is document
 
     async def _measure(self, components: Components) -> None:
-        """Report the state at a steady pace, and what is in force also at once when it changes."""
+        """Report the state at a steady pace, and what is in force also at once when it changes;
+        look in between at what waits."""
         meter = Meter(self._clock(), began_at=components.began_at)
         due = self._clock() + self._report_every_s
+        look_every_s = look_interval_s(self._report_every_s)
         backoff = Backoff()
         while True:
+            wait_s = min(due - self._clock(), look_every_s)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, due - self._clock())):
+                async with asyncio.timeout(max(0.0, wait_s)):
                     await self._to_measure.wait()
+            is_changed = self._to_measure.is_set()
             self._to_measure.clear()
             session = self._session.session
             if session is None:
@@ -416,7 +420,7 @@ class Runtime:
                 stats = await components.driver.stats()
             except DriverError as error:
                 log.info("cannot read the broker's statistics: %s", error)
-                due = self._clock() + self._report_every_s
+                due = max(due, self._clock() + min(look_every_s, self._report_every_s))
                 continue
             telemetry, now = None, self._clock()
             if now >= due:
@@ -424,6 +428,10 @@ class Runtime:
                     now, components.router.counters(), stats, waiting_bytes=self._memory.used
                 )
                 due = max(due + self._report_every_s, now)
+            else:
+                meter.look(now, components.router.counters(), stats)
+                if not is_changed:
+                    continue
             others = [*self._problems.texts, components.shifts.problem]
             observed = components.enforcer.observed(stats, filter(None, others))
             try:

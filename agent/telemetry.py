@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,17 @@ NOT_READ = "not_read"
 may have wanted them."""
 STALE_S = 3.0
 """How long the rates of the last reading stand while there is no newer one."""
+LOOK_S = 1.0
+"""Seconds between two looks at what waits."""
+LOOKS = 10
+"""Looks for each report at most: those of agents that seldom report are further apart."""
+PEAK_S = 10.0
+"""Seconds of looks whose largest backlog is reported."""
+
+
+def look_interval_s(report_every_s: float) -> float:
+    """Return the seconds between two looks of an agent at what waits; its reports look, too."""
+    return max(LOOK_S, report_every_s / LOOKS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +238,28 @@ class Growth:
         return {member: (self._grown[name] + more) / self._interval_s}
 
 
+class Peaks:
+    """The largest of levels in the last `PEAK_S`, by name; levels of zero take no memory."""
+
+    def __init__(self) -> None:
+        self._looks: deque[tuple[float, Mapping[str, int]]] = deque()
+
+    def look(self, now: float, levels: Mapping[str, int]) -> None:
+        """Take the levels of now, and forget those that have left the window."""
+        self._looks.append((now, {name: level for name, level in levels.items() if level}))
+        while now - self._looks[0][0] >= PEAK_S:
+            self._looks.popleft()
+
+    def largest(self) -> dict[str, int]:
+        """Return the largest level of each name that had one above zero."""
+        largest: dict[str, int] = {}
+        for _, levels in self._looks:
+            for name, level in levels.items():
+                if level > largest.get(name, 0):
+                    largest[name] = level
+        return largest
+
+
 class Meter:
     """Compute the telemetry of one interval from counters of now and of the last call."""
 
@@ -249,6 +283,7 @@ class Meter:
         and in the last one."""
         self._backlog: dict[str, int] = {}
         self._outboxes: dict[str, int] = {}
+        self._peaks, self._outbox_peaks = Peaks(), Peaks()
         self._samples: dict[tuple[str, str], tuple[float, int]] = {}
         self._reading = 0
         """The last reading of publishers that was reported."""
@@ -263,11 +298,17 @@ class Meter:
         number = now[1] - before[1]
         return max(0.0, now[0] - before[0]) / number if number else None
 
+    def look(self, now: float, counters: Counters, stats: Stats) -> None:
+        """Take what waits now for the largest backlogs that `measure` reports; it looks, too."""
+        self._peaks.look(now, _backlog_of(counters, stats.ingress_backlog))
+        self._outbox_peaks.look(now, stats.outbox_backlog)
+
     def measure(
         self, now: float, counters: Counters, stats: Stats, *, waiting_bytes: int = 0
     ) -> dict[str, Any]:
         """Return the telemetry of the interval since the last call, in the form of the protocol.
         `waiting_bytes` counts the messages that wait in this process."""
+        self.look(now, counters, stats)
         interval_s = max(1e-3, now - self._at)
         self._at = now
         self._passed.read(counters.passed, now=now)
@@ -294,11 +335,13 @@ class Meter:
             for name, state in stats.classes.items()
         }
         outboxes = self._backlogs(self._outboxes, stats.outbox_backlog, stats)
+        peaks = self._outbox_peaks.largest()
         links = {
             neighbour: {
                 "sent_per_s": self._sent.grown(neighbour) / interval_s,
                 "received_per_s": self._received.grown(neighbour) / interval_s,
                 "backlog": outboxes.get(neighbour, 0),
+                "backlog_peak": max(outboxes.get(neighbour, 0), peaks.get(neighbour, 0)),
             }
             for neighbour in sorted({*counters.sent, *counters.received, *outboxes})
         }
@@ -364,11 +407,11 @@ class Meter:
         """Return what entered, passed, was shed and waits, for each flow."""
         flows: dict[str, dict[str, Any]] = {}
         ingress = self._backlogs(self._backlog, stats.ingress_backlog, stats)
+        waiting, peaks = _backlog_of(counters, ingress), self._peaks.largest()
         backlog: dict[str, int] = {}
         for flow in sorted({*counters.passed, *counters.waiting, *stats.ingress_shed}):
             passed, shed = self._passed.grown(flow), self._shed.grown(flow)
-            # Messages of a reliable flow in a pump are still in the broker's stream, too.
-            backlog[flow] = max(ingress.get(flow, 0), counters.waiting.get(flow, 0))
+            backlog[flow] = waiting.get(flow, 0)
             # Messages that entered have passed, were shed, or wait. Those that waited when the flow
             # was first measured entered before.
             offered = passed + shed + backlog[flow] - self._backlog.get(flow, backlog[flow])
@@ -377,6 +420,7 @@ class Meter:
                 "passed_per_s": passed / interval_s,
                 "shed_per_s": shed / interval_s,
                 "backlog": backlog[flow],
+                "backlog_peak": max(backlog[flow], peaks.get(flow, 0)),
             }
             means = {
                 "message_bytes": self._mean("size", flow, counters.sized.get(flow)),
@@ -404,6 +448,15 @@ class Meter:
         """Return what waits in channels; where streams could not be read this time, what waited
         before."""
         return dict(now) if stats.streams_read else {**before, **now}
+
+
+def _backlog_of(counters: Counters, ingress: Mapping[str, int]) -> dict[str, int]:
+    """Return what waits at the gate of each flow, at the broker or in its pump: messages of a
+    reliable flow in a pump are still in the broker's stream, too."""
+    waiting = dict(ingress)
+    for flow, count in counters.waiting.items():
+        waiting[flow] = max(waiting.get(flow, 0), count)
+    return waiting
 
 
 def _room(room: Room | None) -> dict[str, float]:

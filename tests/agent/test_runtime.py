@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import shutil
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
@@ -24,6 +25,7 @@ from agent.drivers.nats.server_config import BrokerSecrets
 from agent.fleet import FleetOptions
 from agent.runtime import Runtime
 from agent.store import Store
+from agent.telemetry import Meter
 from apps.executions.services import executions_tick
 from apps.telemetry.models import Agent, Sample
 from apps.telemetry.services import agent_enrol, agent_revoke
@@ -400,6 +402,47 @@ def test_a_simulated_fleet_executes_settings_and_a_shift(
         until(lambda: "c" in sample("a")["links"], "the new link is measured")
         until(lambda: sample("a")["links"]["c"]["sent_per_s"] > 0, "messages take the new link")
         until(lambda: sample("c")["classes"]["gulls"].get("delivered_per_s", 0) > 0, "and arrive")
+    finally:
+        loop._loop.call_soon_threadsafe(stop.set)
+        running.result(WAIT_S)
+
+
+def test_an_agent_looks_at_what_waits_between_its_reports(
+    loop: Loop, harbour: Harbour, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: dict[Meter, list[int]] = defaultdict(lambda: [0])
+    look, measure = Meter.look, Meter.measure
+
+    def looked(meter: Meter, *readings: Any) -> None:
+        looks[meter][-1] += 1
+        look(meter, *readings)
+
+    def measured(meter: Meter, *readings: Any, **more: Any) -> dict[str, Any]:
+        telemetry = measure(meter, *readings, **more)
+        looks[meter].append(0)
+        return telemetry
+
+    monkeypatch.setattr(Meter, "look", looked)
+    monkeypatch.setattr(Meter, "measure", measured)
+    options = FleetOptions(
+        control_plane="http://weir",
+        credentials={"a": agent_enrol(broker=harbour.brokers["a"], actor=None)[1]},
+        state_dir=tmp_path,
+        seed=4,
+        speed=1.0,
+        offered_per_s=100.0,
+        crowd=0,
+        report_every_s=2.5,
+        ca_file=None,
+    )
+    stop = asyncio.Event()
+    running = loop.begin(fleet.run(options, loop.client, stop))
+    try:
+        # Changes of what is in force are looks, too, so the first reports say nothing.
+        until(
+            lambda: any(max(between[2:-1], default=0) >= 3 for between in list(looks.values())),
+            "it looks several times for one report",
+        )
     finally:
         loop._loop.call_soon_threadsafe(stop.set)
         running.result(WAIT_S)

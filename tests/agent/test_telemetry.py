@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 
 from agent.drivers.base import ClassAdmission, Room, Stats
 from agent.profile import Profile, ProfileKey
-from agent.telemetry import Counters, Meter
+from agent.telemetry import PEAK_S, Counters, Meter, look_interval_s
 from apps.telemetry.domain.payload import telemetry_checked
 from weir.queueing.counting_bucket import CountingBucket
 from weir.queueing.delay_counts import DelayCounts
@@ -38,8 +39,14 @@ def test_rates_are_differences_over_the_interval() -> None:
         "passed_per_s": 40.0,
         "shed_per_s": 5.0,
         "backlog": 20,
+        "backlog_peak": 20,
     }
-    assert told["links"]["b"] == {"sent_per_s": 10.0, "received_per_s": 0.0, "backlog": 7}
+    assert told["links"]["b"] == {
+        "sent_per_s": 10.0,
+        "received_per_s": 0.0,
+        "backlog": 7,
+        "backlog_peak": 7,
+    }
     assert told["classes"]["k"] == {"admitted": 2, "waiting": 1, "delivered_per_s": 15.0}
     assert told["broker"]["in_msgs_per_s"] == 20.0
 
@@ -170,6 +177,7 @@ def test_a_flow_without_backlog_was_offered_what_passed() -> None:
         "passed_per_s": 5.0,
         "shed_per_s": 0.0,
         "backlog": 0,
+        "backlog_peak": 0,
     }
     # The broker threw it away before anybody looked.
     assert told["flows"]["g"]["offered_per_s"] == 0.0
@@ -179,6 +187,41 @@ def test_backlog_of_a_flow_counts_what_waits_in_the_agent() -> None:
     stats = Stats(ingress_backlog={"f": 3})
     told = Meter(0.0).measure(1.0, Counters(waiting={"f": 5}), stats)
     assert told["flows"]["f"]["backlog"] == 5
+
+
+def test_the_largest_backlog_is_that_of_all_looks_of_the_last_ten_seconds() -> None:
+    chance = random.Random(1)
+    meter, counters = Meter(0.0), Counters(passed={"f": 0}, sent={"b": 0})
+    looks: list[tuple[float, int, int]] = []
+    for second in range(1, 60):
+        at = second + chance.uniform(-0.2, 0.2)
+        waiting, unsent = (chance.choice([0, 0, 1, chance.randrange(9_000)]) for _ in range(2))
+        looks.append((at, waiting, unsent))
+        stats = Stats(ingress_backlog={"f": waiting}, outbox_backlog={"b": unsent})
+        if second % 5:
+            meter.look(at, counters, stats)
+            continue
+        sample = telemetry_checked(meter.measure(at, counters, stats))
+        last = [look for look in looks if at - look[0] < PEAK_S]
+        assert sample["flows"]["f"]["backlog"] == waiting
+        assert sample["flows"]["f"]["backlog_peak"] == max(look[1] for look in last)
+        assert sample["links"]["b"]["backlog_peak"] == max(look[2] for look in last)
+
+
+def test_what_waits_in_the_agent_counts_for_the_largest_backlog() -> None:
+    meter = Meter(0.0)
+    meter.look(1.0, Counters(waiting={"f": 5}), Stats(ingress_backlog={"f": 3}))
+    sample = meter.measure(2.0, Counters(waiting={"f": 0}), Stats())
+    assert (sample["flows"]["f"]["backlog"], sample["flows"]["f"]["backlog_peak"]) == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("report_every_s", "look_s"), [(0.1, 1.0), (1.0, 1.0), (5.0, 1.0), (50.0, 5.0)]
+)
+def test_an_agent_looks_every_second_but_not_much_more_often_than_it_reports(
+    report_every_s: float, look_s: float
+) -> None:
+    assert look_interval_s(report_every_s) == look_s
 
 
 def test_a_backlog_that_shrinks_was_not_offered_again() -> None:
@@ -221,6 +264,7 @@ def test_what_a_broker_counted_before_the_agent_came_is_no_rate() -> None:
         "passed_per_s": 8.0,
         "shed_per_s": 0.0,
         "backlog": 17_049,
+        "backlog_peak": 17_049,
     }
     assert told["classes"]["gold"] == {"admitted": 3, "waiting": 0}
     assert not {"in_msgs_per_s", "out_msgs_per_s"} & told["broker"].keys()
@@ -330,7 +374,7 @@ def test_a_backlog_that_could_not_be_read_is_no_burst_afterwards() -> None:
     meter.measure(1.0, passed, held)
     missed = meter.measure(2.0, passed, Stats(streams_read=False))
     assert missed["flows"]["f"]["backlog"] == 9_000
-    assert missed["links"]["b"]["backlog"] == 70
+    assert missed["links"]["b"]["backlog"] == missed["links"]["b"]["backlog_peak"] == 70
     told = meter.measure(3.0, passed, held)
     assert told["flows"]["f"]["offered_per_s"] == 0
 

@@ -10,6 +10,7 @@ MESSAGES_PER_S = "msg/s"
 _METRICS = {
     "connections": "connections",
     "backlog": "messages",
+    "backlog_peak": "messages",
     "admitted": "consumers",
     "waiting": "consumers",
     "in_msgs_per_s": MESSAGES_PER_S,

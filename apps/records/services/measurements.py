@@ -144,6 +144,9 @@ def _samples(sound: Sequence[Payload], topics: Mapping[str, str]) -> Iterator[di
             yield {"topic": flow, "metric": metric, "value": rate}
     for flow, waiting in _of_each(sound, "flows", "backlog").items():
         yield {"topic": flow, "metric": "backlog", "value": max(waiting)}
+    for flow, peaks in _of_each(sound, "flows", "backlog_peak").items():
+        # The latest looks back over these ten seconds, earlier ones over those before them.
+        yield {"topic": flow, "metric": "backlog_peak", "value": peaks[-1]}
     for name, rate in means(sound, "classes", "delivered_per_s").items():
         yield {**_place(name, topics), "metric": "delivered_per_s", "value": rate}
     for metric in CLASS_LEVELS:

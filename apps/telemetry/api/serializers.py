@@ -193,6 +193,11 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
     passed_per_s = serializers.FloatField(required=False)
     shed_per_s = serializers.FloatField(required=False)
     backlog = serializers.FloatField(required=False, help_text="Messages that wait at the gate.")
+    backlog_peak = serializers.FloatField(
+        required=False,
+        help_text="The most that waited at looks a second apart in the last 10 s; absent of agents "
+        "that do not look.",
+    )
     backlog_bytes = serializers.FloatField(required=False, help_text="As the broker stores them.")
     most_messages = serializers.FloatField(
         required=False, help_text="How many may wait; absent where no such limit is known."
@@ -361,6 +366,11 @@ class LinkSampleSerializer(serializers.Serializer[dict[str, Any]]):
     sent_per_s = serializers.FloatField(required=False)
     received_per_s = serializers.FloatField(required=False)
     backlog = serializers.FloatField(required=False, help_text="Messages that wait for the link.")
+    backlog_peak = serializers.FloatField(
+        required=False,
+        help_text="The most that waited at looks a second apart in the last 10 s; absent of agents "
+        "that do not look.",
+    )
 
 
 class BrokerLoadSerializer(serializers.Serializer[dict[str, Any]]):

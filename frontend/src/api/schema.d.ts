@@ -8977,6 +8977,11 @@ export interface components {
             backlog?: number;
             /**
              * Format: double
+             * @description The most that waited at looks a second apart in the last 10 s; absent of agents that do not look.
+             */
+            backlog_peak?: number;
+            /**
+             * Format: double
              * @description As the broker stores them.
              */
             backlog_bytes?: number;
@@ -9807,6 +9812,11 @@ export interface components {
              * @description Messages that wait for the link.
              */
             backlog?: number;
+            /**
+             * Format: double
+             * @description The most that waited at looks a second apart in the last 10 s; absent of agents that do not look.
+             */
+            backlog_peak?: number;
         };
         /** @description The loads of a system's brokers, and their source. */
         Loads: {

@@ -523,6 +523,7 @@ def test_at_most_a_thousand_names_come(api: APIClient, system: System) -> None:
 def test_metrics_have_units_by_their_names() -> None:
     units = {
         **{"memory_bytes": "bytes", "network_bytes_per_s": "bytes/s", "connections": "connections"},
+        **{"backlog_peak": "messages", "message_bytes": "bytes", "in_bytes_per_s": "bytes/s"},
         **{"in_msgs_per_s": "msg/s", "offered_per_s": "msg/s", "logins_per_s": "1/s"},
         **{"pause_s": "s", "disk_ratio": "ratio", "temperature": "", "my_msgs_per_s": "msg/s"},
     }

@@ -46,7 +46,14 @@ def payload(chance: np.random.Generator, place: str) -> dict[str, Any]:
     return telemetry_checked(
         {
             "interval_s": float(chance.choice([0.5, 1.0, 2.0])),
-            "flows": {"prices": {**flow, "backlog": int(chance.integers(0, 90))}},
+            "flows": {
+                "prices": {
+                    **flow,
+                    "backlog": int(chance.integers(0, 90)),
+                    "backlog_peak": int(chance.integers(90, 200)),
+                },
+                "of an older agent": {"passed_per_s": 0.0},
+            },
             "classes": {"desks": {**consumers, "delivered_per_s": float(chance.uniform(0, 9))}}
             if place == "there"
             else {},
@@ -99,6 +106,10 @@ def expected(samples: list[Sample]) -> dict[Any, float]:
         values[(*here, "", "", "connections")].append((known["broker"]["connections"], 1.0))
         for name, weight in (("offered_per_s", known["interval_s"]), ("backlog", 1.0)):
             values[(*here, "prices", "", name)].append((known["flows"]["prices"][name], weight))
+        # The last one of the ten seconds looks back over them.
+        peak = known["flows"]["prices"]["backlog_peak"]
+        values[(*here, "prices", "", "backlog_peak")] = [(peak, 1.0)]
+        values[(*here, "of an older agent", "", "passed_per_s")] = [(0.0, 1.0)]
         rate = known["flows"]["prices"]["passed_per_s"]
         values[(*here, "prices", "", "passed_per_s")].append((rate, known["interval_s"]))
         for name, of in known["classes"].get("desks", {}).items():
