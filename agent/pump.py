@@ -63,7 +63,8 @@ class Pump:
         self.sent: dict[str, int] = {}
         """Neighbour -> messages sent to it."""
         self.sized = (0, 0)
-        """Bytes and number of the messages that were measured: the first of each batch."""
+        """Bytes of payloads and number of the messages that left; 0 of those that came over a
+        link."""
         self.acked = (0.0, 0)
         """Seconds until the broker had stored a batch, summed, and the number of batches."""
         self.lost: dict[str, int] = {}
@@ -99,7 +100,7 @@ class Pump:
         self._read_up_to = ReadUpTo()
         self._may_move = asyncio.Event()
         self._gate_changed = asyncio.Event()
-        self._moving: deque[tuple[asyncio.Future[list[None]], Batch]] = deque()
+        self._moving: deque[tuple[asyncio.Future[list[None]], Batch, int]] = deque()
         self._in_flight = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -225,9 +226,9 @@ class Pump:
             await asyncio.sleep(_RETRY_S)
 
     def _reset(self) -> None:
-        for futures, batch in self._moving:
+        for futures, _, held_bytes in self._moving:
             futures.cancel()
-            self._memory.give(_size(batch))
+            self._memory.give(held_bytes)
         self._moving.clear()
         if self._held and self.source.delivery is Delivery.BEST_EFFORT:
             self.left[self._flow] = self.left.get(self._flow, 0) + self._held
@@ -318,9 +319,10 @@ class Pump:
 
     def _measure(self, batch: Batch) -> None:
         """Measure the size of the messages that leave now, and how long each has waited."""
-        # One message per batch is enough for a mean; measuring all costs more than forwarding.
-        size, number = self.sized
-        self.sized = (size + len(batch.messages[0].payload), number + 1)
+        if self.source.flow:
+            size, number = self.sized
+            size += sum([len(message.payload) for message in batch.messages])
+            self.sized = (size, number + len(batch.messages))
         if self._gated and batch.arrived_at:
             known = self._measured.known(batch.messages)
             arrived_at = batch.arrived_at[known:] if known else batch.arrived_at
@@ -358,7 +360,8 @@ class Pump:
         # Do not await from here on: the tables must not change meanwhile.
         self.passed += count
         self._in_flight += count
-        self._memory.take(_size(batch))
+        held_bytes = _size(batch)
+        self._memory.take(held_bytes)
         self._measure(batch)
         self._idle.clear()
         publishing = []
@@ -366,7 +369,7 @@ class Pump:
             if channel.neighbour:
                 self.sent[channel.neighbour] = self.sent.get(channel.neighbour, 0) + count
             publishing.append(asyncio.create_task(self._publish(channel, batch.messages)))
-        self._moving.append((asyncio.gather(*publishing), batch))
+        self._moving.append((asyncio.gather(*publishing), batch, held_bytes))
         self._work.set()
 
     async def _publish(self, channel: Channel, messages: Sequence[Message]) -> None:
@@ -378,11 +381,11 @@ class Pump:
     async def _settle(self) -> None:
         while True:
             while self._moving:
-                futures, batch = self._moving[0]
+                futures, batch, held_bytes = self._moving[0]
                 await futures
                 await self._driver.settle(batch)
                 self._moving.popleft()
-                self._memory.give(_size(batch))
+                self._memory.give(held_bytes)
                 self._in_flight -= len(batch.messages)
                 self._room.set()
             self._idle.set()

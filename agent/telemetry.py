@@ -47,7 +47,7 @@ class Counters:
     received: Mapping[str, int] = field(default_factory=dict)
     """Neighbour -> messages that came over its link."""
     sized: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Flow -> bytes and number of the messages that were measured at its ingress."""
+    """Flow -> bytes of payloads and number of the messages that left through its gate."""
     acked: Mapping[str, tuple[float, int]] = field(default_factory=dict)
     """Reliable flow -> seconds until the own broker had stored a batch, summed, and their
     number."""
@@ -270,6 +270,7 @@ class Meter:
         self._at = now
         self._began_at = began_at
         self._passed = Growth(zero_at=now)
+        self._passed_bytes = Growth(zero_at=now)
         self._sent = Growth(zero_at=now)
         self._received = Growth(zero_at=now)
         # The broker may have counted long before this process began.
@@ -312,6 +313,8 @@ class Meter:
         interval_s = max(1e-3, now - self._at)
         self._at = now
         self._passed.read(counters.passed, now=now)
+        passed_bytes = {flow: size for flow, (size, _) in counters.sized.items()}
+        self._passed_bytes.read(passed_bytes, now=now)
         self._sent.read(counters.sent, now=now)
         self._received.read(counters.received, now=now)
         self._shed.read(stats.ingress_shed, now=now)
@@ -422,6 +425,7 @@ class Meter:
                 "backlog": backlog[flow],
                 "backlog_peak": max(backlog[flow], peaks.get(flow, 0)),
             }
+            flows[flow] |= self._passed_bytes.rates(flow, "passed_bytes_per_s", now=self._at)
             means = {
                 "message_bytes": self._mean("size", flow, counters.sized.get(flow)),
                 "ack_s": self._mean("ack", flow, counters.acked.get(flow)),

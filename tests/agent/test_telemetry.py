@@ -386,12 +386,24 @@ def test_sizes_and_acknowledgements_are_means_of_the_interval() -> None:
     second = Counters(passed={"f": 9}, sized={"f": (700, 4)}, acked={"f": (0.7, 15)})
     told = meter.measure(2.0, second, Stats(cpu_ratio=0.2, cores=4))
     assert told["flows"]["f"]["message_bytes"] == pytest.approx(600 / 3)
+    assert told["flows"]["f"]["passed_bytes_per_s"] == pytest.approx(600)
     assert told["flows"]["f"]["ack_s"] == pytest.approx(0.02)
     assert told["broker"]["cores"] == 4
     assert telemetry_checked(told)["flows"]["f"]["ack_s"] == pytest.approx(0.02)
     quiet = meter.measure(3.0, second, Stats())["flows"]["f"]
     assert "message_bytes" not in quiet
+    assert quiet["passed_bytes_per_s"] == 0.0
     assert "ack_s" not in quiet
+
+
+def test_bytes_that_another_process_counted_are_no_rate() -> None:
+    meter = Meter(0.0)
+    meter.measure(1.0, Counters(passed={"f": 9}, sized={"f": (9_000, 9)}), Stats())
+    fell = meter.measure(2.0, Counters(passed={"f": 1}, sized={"f": (70, 1)}), Stats())
+    assert "passed_bytes_per_s" not in fell["flows"]["f"]
+    goes_on = meter.measure(3.0, Counters(passed={"f": 3}, sized={"f": (270, 3)}), Stats())
+    assert goes_on["flows"]["f"]["passed_bytes_per_s"] == 200.0
+    assert goes_on["flows"]["f"]["message_bytes"] == 100.0
 
 
 def test_sampled_totals_that_fell_began_anew() -> None:

@@ -49,7 +49,8 @@ class CoreReader:
         self._limit = limit
         self._losses = losses
         self._reason = reason
-        self._queue: deque[Batch] = deque()
+        self._queue: deque[tuple[Batch, int]] = deque()
+        """Batches with the bytes that they take of the memory."""
         self._news = asyncio.Event()
         self.subscribed = asyncio.Event()
         self.waiting = 0
@@ -62,8 +63,8 @@ class CoreReader:
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
         while self._queue:
-            batch = self._queue.popleft()
-            self._memory.give(_size(batch.messages))
+            batch, held_bytes = self._queue.popleft()
+            self._memory.give(held_bytes)
             first, *rest = batch.messages
             if not first.mark:
                 self._losses.add(first.flow, NOT_READ, 1 + len(rest))
@@ -138,21 +139,23 @@ class CoreReader:
         now = time.monotonic()
         for messages in flows.values():
             self.waiting += len(messages)
-            self._memory.take(_size(messages))
-            self._queue.append(Batch(self._source, messages, arrived_at=[now] * len(messages)))
+            held_bytes = _size(messages)
+            self._memory.take(held_bytes)
+            batch = Batch(self._source, messages, arrived_at=[now] * len(messages))
+            self._queue.append((batch, held_bytes))
         self._news.set()
 
     async def read(self) -> AsyncIterator[Batch]:
         """Return batches as they come, until closed."""
         while not self._task.done():
             while self._queue:
-                batch = self._queue.popleft()
+                batch, held_bytes = self._queue.popleft()
                 self.waiting -= len(batch.messages)
                 # The reader has forwarded the batch when it asks for the next: free its memory.
                 try:
                     yield batch
                 finally:
-                    self._memory.give(_size(batch.messages))
+                    self._memory.give(held_bytes)
             self._news.clear()
             if not self._queue:
                 await self._news.wait()

@@ -43,7 +43,7 @@ LOAD = {
     "out_msgs_per_s": "out_msgs_per_s",
 }
 """What agents report of their broker, and the metric that it is in records."""
-FLOW_RATES = ("offered_per_s", "passed_per_s", "shed_per_s")
+FLOW_RATES = ("offered_per_s", "passed_per_s", "shed_per_s", "passed_bytes_per_s")
 CLASS_LEVELS = ("admitted", "waiting")
 
 Payload = Mapping[str, Any]
@@ -142,6 +142,8 @@ def _samples(sound: Sequence[Payload], topics: Mapping[str, str]) -> Iterator[di
     for metric in FLOW_RATES:
         for flow, rate in means(sound, "flows", metric).items():
             yield {"topic": flow, "metric": metric, "value": rate}
+    for flow, size in _message_bytes(sound).items():
+        yield {"topic": flow, "metric": "message_bytes", "value": size}
     for flow, waiting in _of_each(sound, "flows", "backlog").items():
         yield {"topic": flow, "metric": "backlog", "value": max(waiting)}
     for flow, peaks in _of_each(sound, "flows", "backlog_peak").items():
@@ -153,6 +155,19 @@ def _samples(sound: Sequence[Payload], topics: Mapping[str, str]) -> Iterator[di
         for name, levels in _of_each(sound, "classes", metric).items():
             value = sum(levels) / len(levels)
             yield {**_place(name, topics), "metric": metric, "value": value}
+
+
+def _message_bytes(sound: Sequence[Payload]) -> dict[str, float]:
+    """Return the mean payload of the messages that passed, of each flow of which some did."""
+    size: dict[str, float] = defaultdict(float)
+    messages: dict[str, float] = defaultdict(float)
+    for payload in sound:
+        for flow, row in (payload.get("flows") or {}).items():
+            if "message_bytes" in row:
+                passed = row.get("passed_per_s", 0.0) * payload["interval_s"]
+                size[flow] += row["message_bytes"] * passed
+                messages[flow] += passed
+    return {flow: size[flow] / number for flow, number in messages.items() if number}
 
 
 def _place(consumer_class: str, topics: Mapping[str, str]) -> dict[str, str]:

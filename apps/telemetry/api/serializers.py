@@ -208,7 +208,14 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
     keep_s = serializers.FloatField(
         required=False, help_text="How old a waiting message may become; absent: any age."
     )
-    message_bytes = serializers.FloatField(required=False, help_text="Mean size of a message.")
+    passed_bytes_per_s = serializers.FloatField(
+        required=False,
+        help_text="Bytes of the payloads that passed; absent of agents that do not count them.",
+    )
+    message_bytes = serializers.FloatField(
+        required=False,
+        help_text="Mean payload of the messages that passed; absent where none did.",
+    )
     ack_s = serializers.FloatField(
         required=False,
         help_text="Mean time until the broker acknowledges a batch of a reliable flow.",

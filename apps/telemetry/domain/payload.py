@@ -16,7 +16,8 @@ MAX_PUBLISHERS = 5_000
 LONGEST_NAME = 200
 """Of publishers: the catalogue has none with a longer name."""
 FLOW = (
-    *("offered_per_s", "passed_per_s", "shed_per_s", "message_bytes", "ack_s"),
+    *("offered_per_s", "passed_per_s", "shed_per_s"),
+    *("passed_bytes_per_s", "message_bytes", "ack_s"),
     *("backlog", "backlog_peak", "backlog_bytes", "most_messages", "most_bytes", "keep_s"),
     *("bucket_messages", "bucket_held", "bucket_p99_s", "bucket_longest_s"),
     *("work_peak", "work_waiting"),

@@ -9002,7 +9002,12 @@ export interface components {
             keep_s?: number;
             /**
              * Format: double
-             * @description Mean size of a message.
+             * @description Bytes of the payloads that passed; absent of agents that do not count them.
+             */
+            passed_bytes_per_s?: number;
+            /**
+             * Format: double
+             * @description Mean payload of the messages that passed; absent where none did.
              */
             message_bytes?: number;
             /**

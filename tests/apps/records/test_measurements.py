@@ -42,6 +42,9 @@ def name_of(minute: int) -> str:
 
 def payload(chance: np.random.Generator, place: str) -> dict[str, Any]:
     flow = {name: float(chance.uniform(0, 50)) for name in ("offered_per_s", "passed_per_s")}
+    if chance.random() < 0.7:
+        flow["message_bytes"] = float(chance.uniform(0, 900))
+        flow["passed_bytes_per_s"] = flow["message_bytes"] * flow["passed_per_s"]
     consumers = {"admitted": int(chance.integers(0, 9)), "waiting": int(chance.integers(0, 4))}
     return telemetry_checked(
         {
@@ -52,7 +55,7 @@ def payload(chance: np.random.Generator, place: str) -> dict[str, Any]:
                     "backlog": int(chance.integers(0, 90)),
                     "backlog_peak": int(chance.integers(90, 200)),
                 },
-                "of an older agent": {"passed_per_s": 0.0},
+                "news": {"passed_per_s": 0.0},
             },
             "classes": {"desks": {**consumers, "delivered_per_s": float(chance.uniform(0, 9))}}
             if place == "there"
@@ -109,7 +112,14 @@ def expected(samples: list[Sample]) -> dict[Any, float]:
         # The last one of the ten seconds looks back over them.
         peak = known["flows"]["prices"]["backlog_peak"]
         values[(*here, "prices", "", "backlog_peak")] = [(peak, 1.0)]
-        values[(*here, "of an older agent", "", "passed_per_s")] = [(0.0, 1.0)]
+        values[(*here, "news", "", "passed_per_s")] = [(0.0, 1.0)]
+        row = known["flows"]["prices"]
+        if "message_bytes" in row:
+            passed = row["passed_per_s"] * known["interval_s"]
+            values[(*here, "prices", "", "message_bytes")].append((row["message_bytes"], passed))
+            bytes_per_s = row["passed_bytes_per_s"]
+            key = (*here, "prices", "", "passed_bytes_per_s")
+            values[key].append((bytes_per_s, known["interval_s"]))
         rate = known["flows"]["prices"]["passed_per_s"]
         values[(*here, "prices", "", "passed_per_s")].append((rate, known["interval_s"]))
         for name, of in known["classes"].get("desks", {}).items():
