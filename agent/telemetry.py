@@ -323,6 +323,10 @@ class Meter:
             stats.delivered, now=now, at=stats.delivered_at, life=life, began_at=began_at
         )
         load = {"in": stats.in_messages, "out": stats.out_messages}
+        if stats.in_bytes is not None:
+            load["in_bytes"] = stats.in_bytes
+        if stats.out_bytes is not None:
+            load["out_bytes"] = stats.out_bytes
         self._load.read(load, now=now, at=stats.read_at, life=life, began_at=began_at)
         if (life, stats.read_at) != self._load_of or stats.read_at is None:
             before = self._between[1] if life == self._load_of[0] else 0
@@ -353,6 +357,8 @@ class Meter:
             **self._load.rates("in", "in_msgs_per_s", now=now),
             **self._load.rates("out", "out_msgs_per_s", now=now),
             **self._load.rates("out", "out_most_per_s", now=now, more=self._between[0]),
+            **self._load.rates("in_bytes", "in_bytes_per_s", now=now),
+            **self._load.rates("out_bytes", "out_bytes_per_s", now=now),
             "unmanaged": list(stats.unmanaged),
             "sync_always": stats.sync_always,
         }

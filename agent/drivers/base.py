@@ -270,15 +270,20 @@ class Stats:
     """
 
     read_at: float | None = None
-    """When `in_messages` and `out_messages` were read, by a clock that is never set back; None
-    means just now."""
+    """When the broker's own totals (`in_messages` to `out_bytes`) were read, by a clock that is
+    never set back; None means just now."""
     life: str = ""
-    """The name of the process that counts those two."""
+    """The name of the process that counts those."""
     began_at: float | None = None
     """When that process began to count, by the clock of `read_at`; None when not known."""
     connections: int = 0
     in_messages: int = 0
     out_messages: int = 0
+    in_bytes: int | None = None
+    """Bytes of the messages that came in, with their headers; None where the product does not say.
+    """
+    out_bytes: int | None = None
+    """Bytes of the messages that went out, likewise."""
     out_before: int | None = None
     """What `out_messages` was before `delivered` was read; None where both are of one moment."""
     cpu_ratio: float | None = None

@@ -283,3 +283,26 @@ async def test_what_streams_deliver_is_in_the_servers_own_total(fleet: Fleet) ->
     await end(reading)
     fleet.check()
     assert max(t["classes"][GOLD].get("delivered_per_s", 0) for t in fleet.said) > 20
+
+
+@pytest.mark.asyncio
+async def test_bytes_of_messages_in_and_out_are_the_servers_own(fleet: Fleet) -> None:
+    await fleet.consumer("stays")
+    agent = await fleet.connect("more", user="agent", key=fleet.broker.secrets.agent_password)
+    await fleet.look()
+    deadline, least_per_s = time.monotonic() + LIMIT_S, 1e6
+    for member in ("in_bytes_per_s", "out_bytes_per_s"):
+        while fleet.said[-1]["broker"].get(member, 0.0) <= least_per_s:
+            assert time.monotonic() < deadline, fleet.said
+            for _ in range(100):
+                await agent.publish("weir.msg.trades", bytes(100_000))
+            await fleet.look()
+    # Of a server that begins anew nothing counts that the former one had counted.
+    fleet.broker.kill()
+    fleet.broker.start()
+    began_at, server = time.monotonic(), fleet.admission.load.server
+    while fleet.admission.load.server == server:
+        assert time.monotonic() < began_at + LIMIT_S
+        await fleet.look()
+    rates = [fleet.said[-1]["broker"].get(name) for name in ("in_bytes_per_s", "out_bytes_per_s")]
+    assert all(rate is None or rate < least_per_s for rate in rates)

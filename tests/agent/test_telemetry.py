@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -326,6 +327,25 @@ def test_what_was_sent_between_the_two_counts_counts_for_the_next_sample() -> No
     assert load(2.0, 110, 110) == {"out_msgs_per_s": 10.0, "out_most_per_s": 70.0}
     assert load(4.0, 150, 110) == {"out_msgs_per_s": 20.0, "out_most_per_s": 20.0}
     assert load(5.0, 151, 151)["out_most_per_s"] == 41.0
+
+
+def test_bytes_of_the_broker_are_rates_of_one_life() -> None:
+    meter = Meter(0.0)
+
+    def rates(now: float, **totals: Any) -> tuple[Any, Any]:
+        broker = telemetry_checked(meter.measure(now, Counters(), Stats(**totals)))["broker"]
+        return broker.get("in_bytes_per_s"), broker.get("out_bytes_per_s")
+
+    one = {"life": "one", "began_at": 0.0}
+    assert rates(1.0, in_bytes=7_000, out_bytes=10**9, read_at=1.0, **one) == (None, None)
+    assert rates(2.0, in_bytes=7_500, out_bytes=10**9, read_at=2.0, **one) == (500.0, 0.0)
+    # Restarted since the last reading, and then a life of which only its totals are known.
+    two = {"life": "two", "began_at": 3.0}
+    assert rates(4.0, in_bytes=60, out_bytes=80, read_at=4.0, **two) == (30.0, 40.0)
+    three = {"life": "three"}
+    assert rates(5.0, in_bytes=10**9, out_bytes=10**9, read_at=5.0, **three) == (None, None)
+    # A product that does not count them, or not any more.
+    assert rates(6.0, read_at=6.0, **three) == (None, None)
 
 
 @pytest.mark.parametrize("began_at", [90.0, None])

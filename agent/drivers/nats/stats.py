@@ -186,6 +186,8 @@ async def read_stats(
             connections=load.connections,
             in_messages=load.in_messages,
             out_messages=load.out_messages,
+            in_bytes=load.in_bytes,
+            out_bytes=load.out_bytes,
             out_before=admission.counted.out_before,
             cpu_ratio=load.cpu_ratio,
             cores=load.cores,

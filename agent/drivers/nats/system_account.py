@@ -47,6 +47,8 @@ class ServerLoad:
     connections: int = 0
     in_messages: int = 0
     out_messages: int = 0
+    in_bytes: int | None = None
+    out_bytes: int | None = None
     cpu_ratio: float | None = None
     """Processor use, where 1 is one core in full use."""
     cores: int | None = None
@@ -234,6 +236,8 @@ class SystemAccount:
             connections=int(body.get("connections", 0)),
             in_messages=int(body.get("in_client_msgs", body.get("in_msgs", 0))),
             out_messages=int(body.get("out_client_msgs", body.get("out_msgs", 0))),
+            in_bytes=_total(body.get("in_client_bytes", body.get("in_bytes"))),
+            out_bytes=_total(body.get("out_client_bytes", body.get("out_bytes"))),
             cpu_ratio=float(body.get("cpu", 0.0)) / 100,
             cores=cores or None,
             memory_bytes=int(body.get("mem", 0)),
@@ -265,6 +269,11 @@ class SystemAccount:
         if not isinstance(parsed, dict):
             raise Retryable(f"{question}: not an object")
         return parsed
+
+
+def _total(value: object) -> int | None:
+    """Return a counter of the server, None where it does not say it."""
+    return int(value) if isinstance(value, int) else None
 
 
 def _limit(value: Any) -> int | None:

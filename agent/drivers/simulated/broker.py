@@ -163,6 +163,8 @@ class VirtualBroker:
     """Class -> messages that consumers received, each counted."""
     in_messages: int = 0
     out_messages: int = 0
+    in_bytes: int = 0
+    out_bytes: int = 0
     worked_s: float = 0.0
     """Processor time that a real broker would have used for what agents wrote."""
     _last: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -189,6 +191,7 @@ class VirtualBroker:
                 return count
             payloads = [payload for payload in payloads if len(payload) <= line.most_bytes]
         self.in_messages += len(payloads)
+        self.in_bytes += sum([len(payload) for payload in payloads])
         first = self._positions.get(flow, 0) + 1
         self._positions[flow] = first + len(payloads) - 1
         self.line(Channel(place=Place.INGRESS, delivery=delivery, flow=flow)).append(
@@ -206,11 +209,14 @@ class VirtualBroker:
             messages = [m for m in messages if self._is_new(m)]
         delivery = Delivery.RELIABLE if reliable else Delivery.BEST_EFFORT
         self.worked_s += WORK_S[delivery] * len(messages)
+        size = sum([len(message.payload) + len(message.headers) for message in messages])
         for name, spec in self.book.classes.items():
             if spec.flow == flow:
-                copies = self.book.admitted(name) * len(messages)
+                admitted = self.book.admitted(name)
+                copies = admitted * len(messages)
                 self.got[name] = self.got.get(name, 0) + copies
                 self.out_messages += copies
+                self.out_bytes += admitted * size
                 self.worked_s += WORK_PER_COPY_S[delivery] * copies
         if self.keep_delivered:
             self.delivered.setdefault(flow, []).extend(messages)

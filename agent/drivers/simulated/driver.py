@@ -361,6 +361,8 @@ class SimulatedDriver:
             connections=sum(state.admitted for state in classes.values()),
             in_messages=broker.in_messages,
             out_messages=broker.out_messages,
+            in_bytes=broker.in_bytes,
+            out_bytes=broker.out_bytes,
             cpu_ratio=self._busy(now, broker.worked_s),
             cores=1,
             sync_always=True,

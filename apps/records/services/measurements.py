@@ -41,6 +41,8 @@ LOAD = {
     "stored_bytes": "disk_bytes",
     "in_msgs_per_s": "in_msgs_per_s",
     "out_msgs_per_s": "out_msgs_per_s",
+    "in_bytes_per_s": "in_bytes_per_s",
+    "out_bytes_per_s": "out_bytes_per_s",
 }
 """What agents report of their broker, and the metric that it is in records."""
 FLOW_RATES = ("offered_per_s", "passed_per_s", "shed_per_s", "passed_bytes_per_s")

@@ -391,6 +391,13 @@ class BrokerLoadSerializer(serializers.Serializer[dict[str, Any]]):
         help_text="With what was sent between the counts of consumers and the broker's own in the "
         "reading before, msg/s: deliveries of the interval may hold it.",
     )
+    in_bytes_per_s = serializers.FloatField(
+        required=False,
+        help_text="Bytes of messages that came in, with their headers; absent where not known.",
+    )
+    out_bytes_per_s = serializers.FloatField(
+        required=False, help_text="The same of messages that went out."
+    )
     cpu_ratio = serializers.FloatField(required=False, help_text="1 is one core in full use.")
     cores = serializers.FloatField(required=False, help_text="Cores that the broker may use.")
     memory_bytes = serializers.FloatField(required=False)

@@ -37,6 +37,7 @@ CLASS = ("admitted", "waiting", "delivered_per_s")
 LINK = ("sent_per_s", "received_per_s", "backlog", "backlog_peak")
 LOAD = (
     *("connections", "in_msgs_per_s", "out_msgs_per_s", "out_most_per_s"),
+    *("in_bytes_per_s", "out_bytes_per_s"),
     *("cpu_ratio", "cores", "memory_bytes"),
     *("stored_bytes", "most_stored_bytes"),
 )

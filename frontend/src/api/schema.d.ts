@@ -6525,6 +6525,16 @@ export interface components {
             out_most_per_s?: number;
             /**
              * Format: double
+             * @description Bytes of messages that came in, with their headers; absent where not known.
+             */
+            in_bytes_per_s?: number;
+            /**
+             * Format: double
+             * @description The same of messages that went out.
+             */
+            out_bytes_per_s?: number;
+            /**
+             * Format: double
              * @description 1 is one core in full use.
              */
             cpu_ratio?: number;

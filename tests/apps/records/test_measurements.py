@@ -27,6 +27,7 @@ from tests.factories.lab import Lab, make_lab
 from weir.queueing.delay_histograms import bins_of_buckets
 from weir.queueing.wait_histogram import HIGHEST, LOWEST, bin_of, upper_edge_s
 
+NETWORK = ("in_bytes_per_s", "out_bytes_per_s")
 NOON = timezone.now().replace(second=0, microsecond=0) - timedelta(minutes=10)
 
 
@@ -60,7 +61,8 @@ def payload(chance: np.random.Generator, place: str) -> dict[str, Any]:
             "classes": {"desks": {**consumers, "delivered_per_s": float(chance.uniform(0, 9))}}
             if place == "there"
             else {},
-            "broker": {"cpu_ratio": float(chance.random()), "stored_bytes": 7, "connections": 3},
+            "broker": {"cpu_ratio": float(chance.random()), "stored_bytes": 7, "connections": 3}
+            | {name: float(chance.uniform(0, 1e6)) for name in NETWORK},
         }
     )
 
@@ -104,7 +106,8 @@ def expected(samples: list[Sample]) -> dict[Any, float]:
     for sample in samples:
         slot, known = sample.at.timestamp() // 10 * 10, sample.payload
         here = (slot, sample.broker.name)
-        for member, metric in (("cpu_ratio",) * 2, ("stored_bytes", "disk_bytes")):
+        network = [(name, name) for name in NETWORK]
+        for member, metric in (("cpu_ratio",) * 2, ("stored_bytes", "disk_bytes"), *network):
             values[(*here, "", "", metric)].append((known["broker"][member], 1.0))
         values[(*here, "", "", "connections")].append((known["broker"]["connections"], 1.0))
         for name, weight in (("offered_per_s", known["interval_s"]), ("backlog", 1.0)):
