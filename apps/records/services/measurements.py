@@ -79,6 +79,8 @@ def _take(system: System, end: datetime) -> int:
         for (broker, slot), payloads in slots.items():
             place = {"at_s": slot, "broker": broker}
             sound = [payload for payload in payloads if "suspect" not in payload]
+            share = 1.0 - len(sound) / len(payloads)
+            samples.append(json.dumps({**place, "metric": "suspect_ratio", "value": share}))
             samples += [json.dumps({**place, **record}) for record in _samples(sound, topics)]
             delays += [json.dumps({**place, **record}) for record in _delays(sound)]
         _receive(system, minute, {RecordTable.SAMPLES: samples, RecordTable.DELAYS: delays})

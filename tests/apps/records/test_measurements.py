@@ -109,6 +109,7 @@ def expected(samples: list[Sample]) -> dict[Any, float]:
         network = [(name, name) for name in NETWORK]
         for member, metric in (("cpu_ratio",) * 2, ("stored_bytes", "disk_bytes"), *network):
             values[(*here, "", "", metric)].append((known["broker"][member], 1.0))
+        values[(*here, "", "", "suspect_ratio")].append((0.0, 1.0))
         values[(*here, "", "", "connections")].append((known["broker"]["connections"], 1.0))
         for name, weight in (("offered_per_s", known["interval_s"]), ("backlog", 1.0)):
             values[(*here, "prices", "", name)].append((known["flows"]["prices"][name], weight))
@@ -178,7 +179,10 @@ def test_a_sample_that_contradicts_its_broker_is_left_out(lab):
         odd.payload["suspect"] = "delivered"
         odd.save()
     assert measurements_take(NOON + timedelta(seconds=75)) == 1
-    cpu = {row["broker"]: row["value"] for row in kept(lab.system) if row["metric"] == "cpu_ratio"}
+    rows = kept(lab.system)
+    cpu = {row["broker"]: row["value"] for row in rows if row["metric"] == "cpu_ratio"}
+    shares = {row["broker"]: row["value"] for row in rows if row["metric"] == "suspect_ratio"}
+    assert shares == pytest.approx({"here": 0.3, "there": 0.3})
     of_here = [each for each in samples[6:] if each.broker == lab.here]
     assert cpu["here"] == pytest.approx(
         math.fsum(each.payload["broker"]["cpu_ratio"] for each in of_here) / len(of_here)
@@ -265,7 +269,8 @@ def test_a_longest_wait_at_an_edge_moves_nothing_to_another_bin(lab, above):
     }
     Sample.objects.create(broker=lab.here, at=NOON, payload=telemetry_checked({"flows": flows}))
     assert measurements_take(NOON + timedelta(seconds=75)) == 1
-    assert sums_add_waiting(10) == 1
+    # Beside the delays the share of samples that were left out.
+    assert sums_add_waiting(10) == 2
     stored = dict(DelaySum.objects.values_list("topic", "bin"))
     assert stored == {str(bin_): bin_ for bin_ in bins}
 
@@ -282,7 +287,8 @@ def test_every_bin_of_an_agent_is_a_record_of_that_bin(lab):
     payload = telemetry_checked({"flows": {"prices": row}})
     Sample.objects.create(broker=lab.here, at=NOON, payload=payload)
     assert measurements_take(NOON + timedelta(seconds=75)) == 1
-    assert sums_add_waiting(10) == 1
+    # Beside the delays the share of samples that were left out.
+    assert sums_add_waiting(10) == 2
     stored = DelaySum.objects.order_by("bin").values_list("bin", "messages")
     assert list(stored) == [(bin_, 1 + at) for at, bin_ in enumerate(bins)]
 
