@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.drivers.base import MOST_PUBLISHERS, Room, Stats, rank_of
+from agent.entries import Entries
 from agent.profile import Profile
 from agent.pump import Pump
 from weir.queueing.counting_bucket import CountingBucket
@@ -284,6 +285,7 @@ class Meter:
         and in the last one."""
         self._backlog: dict[str, int] = {}
         self._outboxes: dict[str, int] = {}
+        self._entries = Entries()
         self._peaks, self._outbox_peaks = Peaks(), Peaks()
         self._samples: dict[tuple[str, str], tuple[float, int]] = {}
         self._reading = 0
@@ -352,6 +354,15 @@ class Meter:
             }
             for neighbour in sorted({*counters.sent, *counters.received, *outboxes})
         }
+        flows = self._flows(interval_s, counters, stats)
+        # What waited before the last report may pass without having come since, and what comes may
+        # wait: both together are needed to say that messages came.
+        entered = sum(
+            min(self._passed.grown(flow), round(row["offered_per_s"] * interval_s))
+            for flow, row in flows.items()
+        )
+        read_at = now if stats.read_at is None else stats.read_at
+        self._entries.report(now, entered, read_at=read_at, total=stats.in_messages, life=life)
         broker: dict[str, Any] = {
             "connections": stats.connections,
             **self._load.rates("in", "in_msgs_per_s", now=now),
@@ -359,6 +370,7 @@ class Meter:
             **self._load.rates("out", "out_most_per_s", now=now, more=self._between[0]),
             **self._load.rates("in_bytes", "in_bytes_per_s", now=now),
             **self._load.rates("out_bytes", "out_bytes_per_s", now=now),
+            **self._entries.compared(),
             "unmanaged": list(stats.unmanaged),
             "sync_always": stats.sync_always,
         }
@@ -375,7 +387,7 @@ class Meter:
         self._outboxes = outboxes
         return {
             "interval_s": interval_s,
-            "flows": self._flows(interval_s, counters, stats),
+            "flows": flows,
             "classes": classes,
             "links": links,
             "lost": _lost(counters, stats),

@@ -270,8 +270,8 @@ class Stats:
     """
 
     read_at: float | None = None
-    """When the broker's own totals (`in_messages` to `out_bytes`) were read, by a clock that is
-    never set back; None means just now."""
+    """When the broker's own totals (`in_messages` to `out_bytes`) were read, by the clock of the
+    agent, which is never set back; None means just now."""
     life: str = ""
     """The name of the process that counts those."""
     began_at: float | None = None

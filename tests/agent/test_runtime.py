@@ -277,6 +277,10 @@ def test_settings_and_a_shift_are_executed_and_messages_arrive(
     traffic.publish(*range(50, 100))
     until(lambda: traffic.got == list(range(100)), "all, once, in order")
     until(lambda: agents["c"].observed["admitted"] == {"gulls": 1}, "counted")
+    # What entered at gates and what came to the brokers are of one accord.
+    compared = Sample.objects.filter(payload__broker__entered_per_s__gt=0)
+    until(compared.exists, "what entered is compared")
+    assert not Sample.objects.filter(payload__has_key="suspect").exists()
 
 
 def test_a_restarted_agent_goes_on_without_the_control_plane(

@@ -398,6 +398,17 @@ class BrokerLoadSerializer(serializers.Serializer[dict[str, Any]]):
     out_bytes_per_s = serializers.FloatField(
         required=False, help_text="The same of messages that went out."
     )
+    entered_per_s = serializers.FloatField(
+        required=False,
+        help_text="Messages that entered at all gates in the latest interval that can be compared "
+        "with the broker's own total; absent where there is none.",
+    )
+    entered_most_per_s = serializers.FloatField(
+        required=False, help_text="What came to the broker then in all: no more can have entered."
+    )
+    entered_ago_s = serializers.FloatField(
+        required=False, help_text="How many seconds before the report that interval began."
+    )
     cpu_ratio = serializers.FloatField(required=False, help_text="1 is one core in full use.")
     cores = serializers.FloatField(required=False, help_text="Cores that the broker may use.")
     memory_bytes = serializers.FloatField(required=False)

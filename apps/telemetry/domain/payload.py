@@ -38,6 +38,7 @@ LINK = ("sent_per_s", "received_per_s", "backlog", "backlog_peak")
 LOAD = (
     *("connections", "in_msgs_per_s", "out_msgs_per_s", "out_most_per_s"),
     *("in_bytes_per_s", "out_bytes_per_s"),
+    *("entered_per_s", "entered_most_per_s", "entered_ago_s"),
     *("cpu_ratio", "cores", "memory_bytes"),
     *("stored_bytes", "most_stored_bytes"),
 )
@@ -57,7 +58,7 @@ LOST = (
 """The reasons for lost messages; counts are by flow, as totals since the agent began."""
 
 TIMING_SHARE = 0.25
-"""The relative tolerance of the comparison of classes with their broker."""
+"""The relative tolerance of the comparisons of gates and classes with their broker."""
 TIMING_PER_S = 20.0
 """The absolute tolerance in messages a second."""
 
@@ -196,6 +197,8 @@ def contradiction(sample: Mapping[str, Any]) -> str:
     reading before may be among the deliveries of this sample; newer agents say how much it was.
     """
     load = sample["broker"]
+    if of_gates := gates_contradiction(load):
+        return of_gates
     sent = load.get("out_most_per_s", load.get("out_msgs_per_s"))
     delivered = sum(row.get("delivered_per_s", 0.0) for row in sample["classes"].values())
     if sent is None or delivered <= (1 + TIMING_SHARE) * sent + TIMING_PER_S:
@@ -203,4 +206,20 @@ def contradiction(sample: Mapping[str, Any]) -> str:
     return (
         f"Its classes were given {delivered:,.0f} messages a second, and the broker sent"
         f" {sent:,.0f} in all."
+    )
+
+
+def gates_contradiction(load: Mapping[str, Any]) -> str:
+    """Return why what entered at gates cannot be true, as a sentence; empty where nothing
+    contradicts it.
+
+    Whatever enters has come to the broker. Agents that compare both over the same time report how
+    much that was, of an interval that may have ended some samples before.
+    """
+    entered, came = load.get("entered_per_s", 0.0), load.get("entered_most_per_s")
+    if came is None or entered <= (1 + TIMING_SHARE) * came + TIMING_PER_S:
+        return ""
+    return (
+        f"Its gates let {entered:,.0f} messages a second in, and {came:,.0f} came to the broker in"
+        " all."
     )

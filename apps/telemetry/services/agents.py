@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeGuard
 
 from django.db import transaction
@@ -18,6 +18,7 @@ from apps.common.errors import Conflict
 from apps.common.events import publish, publish_seldom
 from apps.systems.models import Product, System
 from apps.telemetry.domain.addresses import address_checked, simulated_address
+from apps.telemetry.domain.payload import gates_contradiction
 from apps.telemetry.domain.publisher_times import pack
 from apps.telemetry.models import (
     KEEP_SAMPLES,
@@ -35,6 +36,8 @@ from weir.errors import InvalidProblem
 
 SECRET_PREFIX = "weira_"
 LEASE_S = 10.0
+LONGEST_DOUBT_S = 60.0
+"""How far back samples become suspect by a later one."""
 TELEMETRY_NEWS_EVERY_S = 1.0
 LEAST_PAYLOAD_BYTES = 65_536
 """The smallest limit of any broker: it bounds the messages of publishers in its whole system."""
@@ -372,6 +375,8 @@ def agent_report(
         apart = ("publishers", "publishers_left")
         sample = {name: part for name, part in telemetry.items() if name not in apart}
         Sample.objects.create(broker_id=agent.broker_id, at=now, payload=sample)
+        if why := gates_contradiction(sample.get("broker", {})):
+            _suspect_before(agent, sample, now, why)
         if telemetry.get("publishers") or telemetry.get("publishers_left"):
             # Apart from the sample, which pages and rules read much more often.
             PublisherTimes.objects.create(
@@ -390,6 +395,17 @@ def agent_report(
     if agent.told_state != AgentState.LIVE:
         _publish_state(_locked(agent.pk))
     return changed
+
+
+def _suspect_before(agent: Agent, sample: Mapping[str, Any], now: datetime, why: str) -> None:
+    """Mark the samples since the interval began whose gates contradict the broker: agents know a
+    report later what had come to it."""
+    since_s = sample["broker"].get("entered_ago_s", 0.0) - sample["interval_s"] / 2
+    since = now - timedelta(seconds=min(since_s, LONGEST_DOUBT_S))
+    for row in Sample.objects.filter(broker_id=agent.broker_id, at__gt=since, at__lt=now):
+        if "suspect" not in row.payload:
+            row.payload["suspect"] = why
+            row.save(update_fields=["payload"])
 
 
 def agents_lapse() -> int:

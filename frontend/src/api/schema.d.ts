@@ -6535,6 +6535,21 @@ export interface components {
             out_bytes_per_s?: number;
             /**
              * Format: double
+             * @description Messages that entered at all gates in the latest interval that can be compared with the broker's own total; absent where there is none.
+             */
+            entered_per_s?: number;
+            /**
+             * Format: double
+             * @description What came to the broker then in all: no more can have entered.
+             */
+            entered_most_per_s?: number;
+            /**
+             * Format: double
+             * @description How many seconds before the report that interval began.
+             */
+            entered_ago_s?: number;
+            /**
+             * Format: double
              * @description 1 is one core in full use.
              */
             cpu_ratio?: number;

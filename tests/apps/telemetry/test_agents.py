@@ -235,6 +235,27 @@ class TestApi:
         assert (body["broker_name"], body["minutes"]) == ("quay", 5.0)
         assert [p["flows"] for p in body["points"]] == [MEASURED["flows"]] * 2
 
+    def test_gates_that_contradict_the_broker_take_the_samples_of_their_interval_along(self, live):
+        def measured(entered: float, ago_s: float):
+            load = {"entered_per_s": entered, "entered_most_per_s": 50.0, "entered_ago_s": ago_s}
+            return telemetry_checked({**MEASURED, "broker": load})
+
+        sound = {"entered_per_s": 60.0}
+        for _ in range(3):
+            report(live, telemetry=telemetry_checked({**MEASURED, "broker": sound}))
+        now = timezone.now()
+        for back_s, sample in zip((3, 2, 1), Sample.objects.order_by("id"), strict=True):
+            Sample.objects.filter(pk=sample.pk).update(at=now - timedelta(seconds=back_s))
+        report(live, telemetry=measured(900.0, 2.0))
+        report(live, telemetry=measured(80.0, 2.0))
+        suspects = [
+            payload.get("suspect", "")
+            for payload in Sample.objects.order_by("at", "id").values_list("payload", flat=True)
+        ]
+        why = "Its gates let 900 messages a second in, and 50 came to the broker in all."
+        # The report two seconds ago began the interval and ended the one before.
+        assert suspects == ["", "", why, why, ""]
+
     def test_what_contradicts_itself_is_flagged_and_not_shown(self, api, live):
         def said(delivered: float):
             gold = {"admitted": 5, "delivered_per_s": delivered}
