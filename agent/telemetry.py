@@ -163,8 +163,8 @@ def _sample(
     flow = pump.source.flow
     if not flow:
         return
-    size, weighed = sized.get(flow, (0, 0))
-    sized[flow] = (size + pump.sized[0], weighed + pump.sized[1])
+    size, number = sized.get(flow, (0, 0))
+    sized[flow] = (size + pump.sized[0], number + pump.sized[1])
     if pump.acked[1]:
         seconds, batches = acked.get(flow, (0.0, 0))
         acked[flow] = (seconds + pump.acked[0], batches + pump.acked[1])

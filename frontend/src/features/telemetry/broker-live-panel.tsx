@@ -15,10 +15,13 @@ import { ConfirmDialog, Note } from "@/components/ui/dialogs";
 import { Empty, Panel } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { to } from "@/lib/kinds";
-import { countText, fixed, percentText, rateText, UNKNOWN } from "@/lib/numbers";
+import { countText, dataText, fixed, percentText, rateText, UNKNOWN } from "@/lib/numbers";
 import { ageText, exactTime } from "@/lib/time";
 
 const MIB = 1024 * 1024;
+
+const dataRate = (bytes: number | undefined) =>
+  bytes === undefined ? UNKNOWN : `${dataText(bytes)}/s`;
 
 export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow }) {
   const { broker, agent, latest } = row;
@@ -108,6 +111,10 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
               {rateText(load?.out_msgs_per_s)}
               <span className="u">msg/s</span>
             </dd>
+            <dt>Data in</dt>
+            <dd>{dataRate(load?.in_bytes_per_s)}</dd>
+            <dt>Data out</dt>
+            <dd>{dataRate(load?.out_bytes_per_s)}</dd>
             <dt>CPU of the broker</dt>
             <dd>
               {percentText(load?.cpu_ratio)}
@@ -244,6 +251,13 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
                 unit: "msg",
                 number: true,
                 cell: ([, link]) => fixed(link.backlog),
+              },
+              {
+                key: "peak",
+                title: "Most in 10 s",
+                unit: "msg",
+                number: true,
+                cell: ([, link]) => fixed(link.backlog_peak),
               },
             ]}
           />

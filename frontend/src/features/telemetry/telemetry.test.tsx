@@ -71,11 +71,12 @@ const sample = (name: string): Telemetry => ({
   interval_s: 1,
   flows: { ships: { offered_per_s: 120, passed_per_s: 79.9, shed_per_s: 40.1, backlog: 3 } },
   classes: { "ships.gold": { admitted: 4, waiting: 2, delivered_per_s: 319.6 } },
-  links: { "ham-1": { sent_per_s: 79.9, received_per_s: 0, backlog: 5 } },
+  links: { "ham-1": { sent_per_s: 79.9, received_per_s: 0, backlog: 5, backlog_peak: 613 } },
   broker_load: {
     connections: 9,
     in_msgs_per_s: 120,
     out_msgs_per_s: 400,
+    in_bytes_per_s: 3 * 1024 * 1024,
     cpu_ratio: 0.04,
     memory_bytes: 20 * 1024 * 1024,
     unmanaged: ["legacy-1"],
@@ -129,6 +130,11 @@ it("shows gates, consumers, unmanaged clients and problems of a live broker", as
   const consumers = within(screen.getByRole("table", { name: "Consumers at rot-1" }));
   expect(consumers.getByRole("img", { name: "4 of 6 admitted" })).toBeInTheDocument();
   expect(screen.getByText(/legacy-1/)).toBeInTheDocument();
+  // What the broker does not count is not known.
+  expect(screen.getByText("Data in").nextElementSibling).toHaveTextContent("3.0 MiB/s");
+  expect(screen.getByText("Data out").nextElementSibling).toHaveTextContent("–");
+  const links = within(screen.getByRole("table", { name: /^Links/ }));
+  expect(links.getByRole("cell", { name: "613" })).toBeInTheDocument();
   expect(screen.getByText(/JetStream is not enabled/)).toBeInTheDocument();
   expect(screen.getByText("no agent")).toBeInTheDocument();
 });
