@@ -432,7 +432,7 @@ MUTANTS: dict[str, type[Mutant]] = {
     "counts votes of old attempts": _mutant(
         29, coordinator=_CountsOldVotes, kinds=("cut", "silence"), doubts_s=(6.0,)
     ),
-    "aborts after the commit": _mutant(18, control_class=_AbortsAfterCommit),
+    "aborts after the commit": _mutant(11, control_class=_AbortsAfterCommit),
     "believes old observations": _mutant(
         14, control_class=_BelievesOldObservations, kinds=("cut",), tree_share=0.0
     ),
