@@ -116,6 +116,10 @@ class ObjectiveTerm(models.Model):
     objective = models.FloatField()
     window_s = models.PositiveIntegerField()
     since_s = models.BigIntegerField(help_text="When its first minute begins, Unix seconds.")
+    slo_version = models.PositiveIntegerField(
+        default=0, help_text="Of the objective, for which this was worked out."
+    )
+    topic_version = models.PositiveIntegerField(default=0, help_text="Likewise of its topic.")
 
     def __str__(self) -> str:
         return f"term {self.pk}"

@@ -7,7 +7,7 @@ that stores the verdict: a minute is judged after the last change, whoever is ki
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from apps.common.locks import lock_until_commit
 from apps.pipeline.domain.steps import MINUTE_S
 from apps.pipeline.domain.verdicts import Delays, Rates, verdict
 from apps.pipeline.models import ChangedMinute, DelaySum, JudgedMinute, MeasuredSum, ObjectiveTerm
+from apps.pipeline.services.terms import terms_of
 from apps.runs.services.gateway import minutes
 from apps.systems.models import System
 from apps.systems.services import keep
@@ -36,7 +37,6 @@ JUDGED_BY = ("delays", "measured")
 KEPT_LONGER_S = 86_400
 """Than their objective's window, so that charts of short windows show more than these."""
 METRICS = ("offered_per_s", "passed_per_s", "shed_per_s")
-_TERMS = ("topic", "quantity", "target", "objective", "window_s")
 _VERDICT = ("value", "has_held", "has_too_few", "messages", "evidence")
 
 Minute = tuple[int, str]
@@ -103,7 +103,7 @@ def _judge(system: System, now_s: int) -> tuple[int, int]:
     with transaction.atomic():
         if not lock_until_commit(LOCK) or not keep(system.pk):
             return 0, 0
-        terms = _terms(system)
+        terms = terms_of(system)
         taken = _take(system, now_s)
         if not taken:
             return 0, 0
@@ -137,71 +137,6 @@ def _judge(system: System, now_s: int) -> tuple[int, int]:
                 )
             )
     return len(taken), len(rows)
-
-
-def _terms(system: System) -> dict[str, list[tuple[ObjectiveTerm, str]]]:
-    """Return what the objectives of a system promise, by topic, with the topic's pattern.
-
-    One that was edited begins anew: with the first whole minute after its last edit.
-    """
-    terms: dict[str, list[tuple[ObjectiveTerm, str]]] = defaultdict(list)
-    fresh: list[ObjectiveTerm] = []
-    slos = Slo.objects.filter(system=system).select_related("topic", "term").order_by("pk")
-    for slo in slos:
-        # Read first: one that is made for the objective takes its place there.
-        before = getattr(slo, "term", None)
-        edited_at = slo.updated_at
-        if before is not None and before.topic != slo.topic.name:
-            edited_at = max(edited_at, slo.topic.updated_at)
-        since_s = -(-int(edited_at.timestamp() * 1e6) // (MINUTE_S * 1_000_000)) * MINUTE_S
-        now = ObjectiveTerm(
-            slo=slo,
-            topic=slo.topic.name,
-            quantity=slo.quantity,
-            target=slo.target,
-            objective=slo.objective,
-            window_s=slo.window_s,
-            since_s=since_s,
-        )
-        if before is not None and all(getattr(before, n) == getattr(now, n) for n in _TERMS):
-            now = before
-        else:
-            ObjectiveTerm.objects.bulk_create(
-                [now],
-                update_conflicts=True,
-                unique_fields=["slo"],
-                update_fields=[*_TERMS, "since_s"],
-            )
-            JudgedMinute.objects.filter(slo=slo).delete()
-            fresh.append(now)
-        terms[now.topic].append((now, slo.topic.pattern))
-    if fresh:
-        _note_all(system, fresh)
-    return terms
-
-
-def _note_all(system: System, terms: Sequence[ObjectiveTerm]) -> None:
-    """Note all minutes of terms that are in the sums: what was added before they were known."""
-    sources = " UNION ".join(
-        f"SELECT since_s, topic FROM {model._meta.db_table}"
-        " JOIN unnest(%(since_s)s::bigint[], %(topics)s::text[]) AS term (first_s, topic)"
-        " USING (topic) WHERE system_id = %(system)s AND since_s >= first_s"
-        for model in (DelaySum, MeasuredSum)
-    )
-    with connection.cursor() as cursor:
-        # In the order of `note_changes`, for the same reason.
-        cursor.execute(
-            f"""
-            INSERT INTO {ChangedMinute._meta.db_table} AS old (system_id, since_s, topic)
-            SELECT %(system)s, since_s, topic FROM ({sources}) AS known ORDER BY since_s, topic
-            ON CONFLICT (system_id, since_s, topic) DO NOTHING
-            """,
-            {
-                "system": system.pk,
-                "since_s": [term.since_s for term in terms],
-                "topics": [term.topic for term in terms],
-            },
-        )
 
 
 def _take(system: System, now_s: int) -> list[Minute]:

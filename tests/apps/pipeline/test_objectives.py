@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.accounts.domain.roles import Role
+from apps.audit.models import AuditEntry
 from apps.catalog.models import Slo, Topic
 from apps.pipeline.models import ChangedMinute, JudgedMinute, ObjectiveTerm
 from apps.pipeline.selectors.objectives import slo_readings
@@ -46,7 +47,7 @@ def _data(settings: Any, tmp_path: Path) -> Iterator[None]:
 @pytest.fixture
 def system(db: None) -> System:
     system = make_system()
-    make_topic(system)
+    edited(make_topic(system), BEGAN_S - 86_400)
     return system
 
 
@@ -77,8 +78,21 @@ def promise(
     return slo
 
 
-def edited(slo: Slo, at_s: float) -> None:
-    Slo.objects.filter(pk=slo.pk).update(updated_at=datetime.fromtimestamp(at_s, UTC))
+def edited(row: Slo | Topic, at_s: float) -> None:
+    """The last edit of an object, of those in the history, was at this moment."""
+    last = AuditEntry.objects.filter(object_id=row.public_id).latest("id")
+    with connection.cursor() as cursor:
+        # The history refuses to be rewritten.
+        cursor.execute("SET session_replication_role = replica")
+        AuditEntry.objects.filter(pk=last.pk).update(at=datetime.fromtimestamp(at_s, UTC))
+        cursor.execute("SET session_replication_role = DEFAULT")
+
+
+def edit(row: Slo | Topic, at_s: float, **values: Any) -> None:
+    """Edit an object at a moment."""
+    row.refresh_from_db()
+    entity_update(instance=row, actor=None, expected_version=row.version, values=values)
+    edited(row, at_s)
 
 
 def receive(system: System, table: str, rows: Rows, name: str = "") -> RecordBatch:
@@ -206,8 +220,7 @@ def test_a_new_name_of_a_topic_begins_a_new_budget(system: System) -> None:
     receive(system, "deliveries", [delivery(0, 1.0)])
     sums_add_waiting(1)
     objectives_judge()
-    moment = datetime.fromtimestamp(BEGAN_S + 61, UTC)
-    Topic.objects.filter(pk=slo.topic_id).update(name="t2", updated_at=moment)
+    edit(slo.topic, BEGAN_S + 61, name="t2")
     assert read(slo).since is None
     receive(system, "deliveries", [delivery(minute, 1.0, topic="t2") for minute in range(4)])
     sums_add_waiting(1)
@@ -257,16 +270,13 @@ def test_an_edited_objective_begins_a_new_budget(system: System) -> None:
     objectives_judge()
     assert read(slo).compliance.counted.missed == 4
 
-    slo.refresh_from_db()
-    entity_update(instance=slo, actor=None, expected_version=slo.version, values={"name": "other"})
+    edit(slo, BEGAN_S + 200, name="other")
     objectives_judge()
     assert read(slo).compliance.counted.missed == 4
 
-    slo.refresh_from_db()
-    entity_update(instance=slo, actor=None, expected_version=slo.version, values={"target": 2.0})
+    edit(slo, BEGAN_S + 60.5, target=2.0)
     assert read(slo).compliance.counted.measured == 0  # before anybody judged it anew
     assert read(slo).since is None
-    edited(slo, BEGAN_S + 60.5)
     objectives_judge()
     reading = read(slo)
     # The minute in which it was edited belongs to neither promise.
@@ -274,6 +284,51 @@ def test_an_edited_objective_begins_a_new_budget(system: System) -> None:
     assert reading.since == datetime.fromtimestamp(BEGAN_S + 120, UTC)
     assert reading.compliance.counted.missed == 0
     assert reading.compliance.share_held == 1.0
+
+
+def test_edits_there_and_back_begin_a_new_budget(system: System) -> None:
+    slo = promise(system, "delay_mean_s", 0.1)
+    receive(system, "deliveries", [delivery(minute, 1.0) for minute in range(4)])
+    sums_add_waiting(1)
+    objectives_judge()
+    edit(slo, BEGAN_S + 30, target=2.0)
+    edit(slo, BEGAN_S + 70, target=0.1)
+    objectives_judge()
+    assert set(judged(slo)) == {2, 3}
+    edit(slo.topic, BEGAN_S + 130, name="t2")
+    edit(slo.topic, BEGAN_S + 140, name="t1")
+    objectives_judge()
+    assert set(judged(slo)) == {3}
+
+
+def test_only_edits_of_promises_move_the_beginning(system: System) -> None:
+    slo = promise(system, "delay_mean_s", 0.1)
+    receive(system, "deliveries", [delivery(minute, 1.0, topic="t2") for minute in range(4)])
+    sums_add_waiting(1)
+    objectives_judge()
+    edit(slo.topic, BEGAN_S + 30, name="t2")
+    # None of these counts, whichever pass sees them.
+    edit(slo, BEGAN_S + 150, name="other")
+    edit(slo, BEGAN_S + 160, labels={"team": "x"})
+    edit(slo.topic, BEGAN_S + 170, description="Orders.")
+    objectives_judge()
+    assert set(judged(slo)) == {1, 2, 3}
+    edit(slo, BEGAN_S + 171, name="another")
+    objectives_judge()
+    assert set(judged(slo)) == {1, 2, 3}
+
+
+def test_a_term_of_an_earlier_release_keeps_its_budget(system: System) -> None:
+    slo = promise(system, "delay_mean_s", 0.1)
+    receive(system, "deliveries", [delivery(minute, 1.0) for minute in range(4)])
+    sums_add_waiting(1)
+    objectives_judge()
+    # It knew no versions, and took an edit of the name for one of the promise.
+    ObjectiveTerm.objects.update(slo_version=0, topic_version=0, since_s=BEGAN_S + 60)
+    objectives_judge()
+    assert ObjectiveTerm.objects.get().since_s == BEGAN_S + 60
+    assert set(judged(slo)) == {0, 1, 2, 3}
+    assert ObjectiveTerm.objects.get().slo_version == slo.version
 
 
 def test_what_was_added_before_an_objective_was_judged_first_counts(system: System) -> None:
@@ -335,7 +390,7 @@ def test_verdicts_go_with_their_window(system: System) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_minute_that_changes_while_others_judge_is_judged_again() -> None:
     system = make_system()
-    make_topic(system)
+    edited(make_topic(system), BEGAN_S - 86_400)
     slo = promise(system, "delay_mean_s", 0.1)
     first = receive(system, "deliveries", [delivery(0, 0.01)])
     second = receive(system, "deliveries", [delivery(0, 9.0)])
