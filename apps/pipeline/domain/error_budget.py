@@ -5,7 +5,8 @@ its budget. A burn rate of 1 spends the whole budget in one window. Alerts look 
 short stretch at once: the long one says that it matters, the short one that it goes on.
 
 A minute that nobody measured is not missed: rates are of all minutes of a stretch, so that a few
-measured ones raise no alert.
+measured ones raise no alert. Figures are computed as fractions of the objective as it was typed:
+1 % of 30 days is 432 minutes, and 432 missed ones spend it.
 
 Reference: B. Beyer et al. The Site Reliability Workbook. O'Reilly 2018, chapter 5, table 5-8.
 """
@@ -13,6 +14,7 @@ Reference: B. Beyer et al. The Site Reliability Workbook. O'Reilly 2018, chapter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 
 from apps.pipeline.domain.steps import MINUTE_S
 
@@ -92,13 +94,10 @@ class Burn:
     short_minutes: int
     long_burn: float
     short_burn: float
+    fires: bool
+    """Both rates exceed the threshold."""
     can_fire: bool
     """False: the budget is so large that even with every minute missed it burns no faster."""
-
-    @property
-    def fires(self) -> bool:
-        """Return whether both rates exceed the threshold."""
-        return self.long_burn > self.threshold and self.short_burn > self.threshold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,22 +105,33 @@ class Compliance:
     """What became of an objective in its window."""
 
     counted: Counted
-    budget_minutes: float
+    budget: Fraction
     """How many minutes of a window may be missed."""
     burns: tuple[Burn, ...]
+
+    @property
+    def budget_minutes(self) -> float:
+        """Return how many minutes of a window may be missed, as near as a float is."""
+        return float(self.budget)
 
     @property
     def share_held(self) -> float | None:
         """Return in which share of the measured minutes the target held; None: none was
         measured."""
         counted = self.counted
-        return 1 - counted.missed / counted.measured if counted.measured else None
+        held = counted.measured - counted.missed
+        return held / counted.measured if counted.measured else None
 
     @property
     def budget_left(self) -> float | None:
         """Return the share of the budget that is left, below 0 where more was spent; None where
         nothing was measured."""
-        return 1 - self.counted.missed / self.budget_minutes if self.counted.measured else None
+        return float(1 - self.counted.missed / self.budget) if self.counted.measured else None
+
+    @property
+    def is_spent(self) -> bool:
+        """Return whether all of the budget was spent."""
+        return self.counted.measured > 0 and self.counted.missed >= self.budget
 
     @property
     def standing(self) -> Standing:
@@ -131,8 +141,7 @@ class Compliance:
             return Standing.NOT_MEASURED
         if Severity.PAGE in firing:
             return Standing.PAGE
-        # Of rounding: a budget of 432.00000000000006 minutes is spent by 432.
-        if self.counted.missed > self.budget_minutes * (1 - 1e-9):
+        if self.is_spent:
             return Standing.SPENT
         return Standing.TICKET if Severity.TICKET in firing else Standing.HOLDS
 
@@ -140,27 +149,32 @@ class Compliance:
 def compliance(counted: Counted, *, objective: float, window_s: int) -> Compliance:
     """Return what became of an objective, a share between 0 and 1, with what was counted of its
     window."""
-    allowed = 1 - objective
+    allowed = 1 - _typed(objective)
 
-    def burn(minutes: int) -> float:
-        return counted.missed_in[minutes] / minutes / allowed
+    def burn(minutes: int) -> Fraction:
+        return Fraction(counted.missed_in[minutes], minutes) / allowed
 
     burns = []
     for alert in ALERTS:
         long, short = minutes_of(alert.long_s, window_s), minutes_of(alert.short_s, window_s)
+        threshold = _typed(alert.burn)
         burns.append(
             Burn(
                 severity=alert.severity,
                 threshold=alert.burn,
                 long_minutes=long,
                 short_minutes=short,
-                long_burn=burn(long),
-                short_burn=burn(short),
-                can_fire=1 / allowed > alert.burn,
+                long_burn=float(burn(long)),
+                short_burn=float(burn(short)),
+                fires=min(burn(long), burn(short)) > threshold,
+                can_fire=1 / allowed > threshold,
             )
         )
     return Compliance(
-        counted=counted,
-        budget_minutes=allowed * window_minutes(window_s),
-        burns=tuple(burns),
+        counted=counted, budget=allowed * window_minutes(window_s), burns=tuple(burns)
     )
+
+
+def _typed(number: float) -> Fraction:
+    """Return a number as it is written: 0.99, not the nearest float."""
+    return Fraction(repr(number))

@@ -1,6 +1,7 @@
 """Error budgets and burn rates by counts of minutes."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -76,6 +77,34 @@ def test_the_gravest_is_how_it_stands() -> None:
     assert compliance(spent, objective=0.99, window_s=MONTH_S).standing is Standing.SPENT
     left = replace(spent, missed=431)
     assert compliance(left, objective=0.99, window_s=MONTH_S).standing is Standing.TICKET
+
+
+@pytest.mark.parametrize(
+    ("objective", "budget_minutes"),
+    [(0.99, 432.0), (0.999, 43.2), (0.9999, 4.32), (0.95, 2160.0), (0.7, 12_960.0)],
+)
+def test_figures_are_those_of_the_objective_as_it_was_typed(
+    objective: float, budget_minutes: float
+) -> None:
+    held = compliance(
+        counted(measured=1000, missed=108, of_60=12, of_5=1),
+        objective=objective,
+        window_s=MONTH_S,
+    )
+    assert held.budget_minutes == budget_minutes
+    assert held.share_held == 0.892
+    assert held.budget_left == float(1 - Fraction(108) / Fraction(str(budget_minutes)))
+    exact = Fraction(1, 5) / (1 - Fraction(str(objective)))
+    assert (held.burns[0].long_burn, held.burns[0].short_burn) == (float(exact), float(exact))
+
+
+def test_a_rate_of_exactly_the_threshold_fires_no_alert() -> None:
+    sixfold = counted(missed=216, of_360=216, of_30=30)
+    held = compliance(sixfold, objective=0.9, window_s=MONTH_S)
+    assert held.burns[1].long_burn == 6.0
+    assert not held.burns[1].fires
+    faster = counted(missed=217, of_360=217, of_30=30)
+    assert compliance(faster, objective=0.9, window_s=MONTH_S).burns[1].fires
 
 
 def test_an_empty_window_has_no_budget() -> None:
