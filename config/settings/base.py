@@ -119,6 +119,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["apps.accounts.api.permissions.RolePermission"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.common.api.renderers.FormatNegotiation",
     "DEFAULT_PARSER_CLASSES": ["apps.common.api.parsers.JsonBody"],
     "DEFAULT_PAGINATION_CLASS": "apps.common.api.pagination.CursorPages",
     "DEFAULT_FILTER_BACKENDS": [

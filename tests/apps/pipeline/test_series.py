@@ -476,6 +476,31 @@ def test_csv_has_the_same_numbers(api: APIClient, system: System, by_format: boo
     assert refused["Content-Type"] == "application/problem+json"
 
 
+@pytest.mark.parametrize(
+    ("name", "accept", "media_type"),
+    [
+        ("json", "text/csv", "application/json"),
+        ("csv", "application/json", "text/csv; charset=utf-8"),
+        ("csv", "image/png", "text/csv; charset=utf-8"),
+    ],
+)
+def test_a_format_that_is_named_wins(
+    api: APIClient, system: System, name: str, accept: str, media_type: str
+) -> None:
+    query = {"system": str(system.public_id), "quantity": "published_per_s", "format": name}
+    answer = api.get("/api/v1/record-sums", query, headers={"accept": accept})
+    assert (answer.status_code, answer["Content-Type"]) == (200, media_type)
+
+
+def test_a_format_that_there_is_not_is_refused_by_name(api: APIClient, system: System) -> None:
+    for address, forms in (("record-sums", "json or csv"), ("slo-compliance", "json")):
+        query = {"system": str(system.public_id), "format": "xml"}
+        refused = api.get(f"/api/v1/{address}", query)
+        assert refused.status_code == 400
+        assert refused["Content-Type"] == "application/problem+json"
+        assert refused.json()["errors"] == [{"field": "format", "message": f"Must be {forms}."}]
+
+
 def test_names_are_those_of_the_time_and_system(api: APIClient, system: System) -> None:
     store(system, seed=4)
     PublishedSum.objects.create(
