@@ -36,7 +36,9 @@ class Item(BaseModel):
     title = models.CharField(max_length=300)
     detail = models.TextField(blank=True)
     page = models.CharField(max_length=200)
-    waits = models.BooleanField(help_text="Something goes on only once somebody decides.")
+    waits = models.BooleanField(
+        help_text="Something goes on only once somebody decides, or somebody must look now."
+    )
     members: "models.JSONField[Any, Any]" = models.JSONField(default=list)
     since = models.DateTimeField()
     waits_since = models.DateTimeField(

@@ -5,9 +5,11 @@ or as maxima: batches come in any order. What is received as a name has 200 char
 metric 64 (spark_tasks/sent_records.py): an index holds three names and a metric, and no more.
 """
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from apps.catalog.models import Quantity, Slo
+from apps.pipeline.domain.error_budget import Severity, Standing
 from apps.pipeline.domain.verdicts import Evidence
 from apps.systems.models import System
 
@@ -120,6 +122,28 @@ class ObjectiveTerm(models.Model):
         default=0, help_text="Of the objective, for which this was worked out."
     )
     topic_version = models.PositiveIntegerField(default=0, help_text="Likewise of its topic.")
+    standing = models.CharField(
+        max_length=16,
+        choices=[(each.value, each.value) for each in Standing],
+        default=Standing.NOT_MEASURED.value,
+    )
+    stood_s = models.BigIntegerField(
+        default=0, help_text="The minute in which how it stands was worked out last, Unix seconds."
+    )
+    alert = models.CharField(
+        max_length=16,
+        choices=[(each.value, each.value) for each in Severity],
+        blank=True,
+        help_text="What people are called to; empty: nothing burns.",
+    )
+    fired_s: "ArrayField[list[int | None], list[int | None]]" = ArrayField(
+        models.BigIntegerField(null=True),
+        default=list,
+        help_text="Of each alert that goes on, when it fired last, Unix seconds.",
+    )
+    spent_s = models.BigIntegerField(
+        null=True, help_text="When its budget was spent last; null: it is not."
+    )
 
     def __str__(self) -> str:
         return f"term {self.pk}"

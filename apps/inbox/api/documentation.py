@@ -24,5 +24,8 @@ MEANINGS = {
         "changes_refused": "A connection refuses what is sent about changes, or their reading.",
         "webhook_failing": "A receiver of events takes none.",
         "channel_failing": "A channel of a chat did not take its last messages.",
+        "slo_burns_fast": "The budget of an objective burns so fast that somebody must look now.",
+        "slo_burns": "The budget of an objective burns faster than it lasts.",
+        "budget_spent": "More minutes of an objective were missed than it allows.",
     }
 }

@@ -16,10 +16,11 @@ class ItemSerializer(serializers.ModelSerializer[Item]):
     kind = serializers.ChoiceField(choices=ITEM_KINDS)
     about = serializers.CharField(
         help_text="The id of what it is about: a plan, an execution, a system, a topic, a "
-        "connection, a webhook or a channel, by its kind."
+        "connection, a webhook, a channel or an objective, by its kind."
     )
     waits = serializers.BooleanField(
-        help_text="true: something goes on only once somebody decides. false: it is to be known."
+        help_text="true: something goes on only once somebody decides, or somebody must look now. "
+        "false: it is to be known."
     )
     title = serializers.CharField()
     detail = serializers.CharField()

@@ -25,7 +25,8 @@ class InboxView(APIView):
             {
                 "count": serializers.IntegerField(help_text="Items in all."),
                 "waiting": serializers.IntegerField(
-                    help_text="Items that go on only once somebody decides."
+                    help_text="Items that go on only once somebody decides, or that somebody must "
+                    "look at now."
                 ),
                 "results": ItemSerializer(many=True),
             },

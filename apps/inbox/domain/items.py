@@ -27,6 +27,9 @@ class ItemKind(StrEnum):
     CHANGES_REFUSED = "changes_refused"
     WEBHOOK_FAILING = "webhook_failing"
     CHANNEL_FAILING = "channel_failing"
+    SLO_BURNS_FAST = "slo_burns_fast"
+    SLO_BURNS = "slo_burns"
+    BUDGET_SPENT = "budget_spent"
 
 
 _OPERATORS = frozenset({Permission.EXECUTE_PLAN})
@@ -48,6 +51,9 @@ AUDIENCE: Mapping[ItemKind, frozenset[Permission]] = {
     ItemKind.CHANGES_REFUSED: _ADMINS,
     ItemKind.WEBHOOK_FAILING: _ADMINS,
     ItemKind.CHANNEL_FAILING: _ADMINS,
+    ItemKind.SLO_BURNS_FAST: _OPERATORS,
+    ItemKind.SLO_BURNS: _OPERATORS,
+    ItemKind.BUDGET_SPENT: _OPERATORS,
 }
 """Whoever has one of these permissions is called; without any, only the person it names is."""
 
@@ -60,6 +66,8 @@ COMES_BACK: Mapping[ItemKind, timedelta] = {
     ItemKind.CHANGES_REFUSED: timedelta(hours=24),
     ItemKind.WEBHOOK_FAILING: timedelta(hours=2),
     ItemKind.CHANNEL_FAILING: timedelta(hours=2),
+    # While a budget burns fast, that is what people are called to.
+    ItemKind.SLO_BURNS: timedelta(hours=6),
 }
 """How soon a cause that comes back is the same item again: these come and go by chance."""
 

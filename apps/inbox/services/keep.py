@@ -19,6 +19,7 @@ from apps.common.events import publish
 from apps.common.locks import lock_until_commit
 from apps.inbox.domain.items import COMES_BACK, GREW_AFTER, Cause, ItemKind, Source
 from apps.inbox.models import KEPT, Item
+from apps.inbox.selectors.objectives import of_objectives
 from apps.inbox.selectors.plans import of_executions, of_plans
 from apps.inbox.selectors.surroundings import (
     Hearing,
@@ -68,6 +69,11 @@ SOURCES = (
         frozenset({ItemKind.CONNECTION_FAILING, ItemKind.CHANGES_REFUSED}),
     ),
     Source("hook", of_webhooks, frozenset({ItemKind.WEBHOOK_FAILING})),
+    Source(
+        "slos",
+        of_objectives,
+        frozenset({ItemKind.SLO_BURNS_FAST, ItemKind.SLO_BURNS, ItemKind.BUDGET_SPENT}),
+    ),
 )
 BACKLOGS = frozenset({ItemKind.BACKLOG})
 SHOWN = ("title", "detail", "page", "waits", "members", "person_id")

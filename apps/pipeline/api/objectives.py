@@ -19,7 +19,14 @@ from apps.pipeline.domain.error_budget import Severity, Standing
 from apps.pipeline.domain.steps import MINUTE_S
 from apps.pipeline.domain.verdicts import Evidence
 from apps.pipeline.models import ObjectiveTerm
-from apps.pipeline.selectors.objectives import JudgedStep, SloReading, judged_steps, slo_readings
+from apps.pipeline.selectors.objectives import (
+    JudgedStep,
+    SloReading,
+    judged_steps,
+    judged_until,
+    slo_readings,
+    with_standing,
+)
 from apps.systems.api.entities import reference_filter
 
 USUAL_STEPS = 240
@@ -79,13 +86,25 @@ class SloComplianceSerializer(serializers.Serializer[Any]):
         source="slo.objective", help_text="Share of the window in which the target must hold."
     )
     window_s = serializers.IntegerField(source="slo.window_s", help_text="The window, seconds.")
-    standing = serializers.ChoiceField(source="compliance.standing", choices=SLO_STANDINGS)
+    standing = serializers.ChoiceField(
+        source="slo.standing",
+        choices=SLO_STANDINGS,
+        help_text="As it was worked out last: within a minute, and after each verdict.",
+    )
     since = serializers.DateTimeField(
         allow_null=True,
         help_text="When the window began, or the budget, which is new after each edit; null: it "
         "has not begun.",
     )
-    until = serializers.DateTimeField(help_text="When the window ends: the last judged minute.")
+    until = serializers.DateTimeField(
+        help_text="When the window ends: with the last judged minute, or five minutes ago where "
+        "that is longer ago."
+    )
+    judged_until = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When the last judged minute ended: what came since is not known. Null: none was "
+        "judged.",
+    )
     measured_minutes = serializers.IntegerField(
         source="compliance.counted.measured", help_text="Minutes that were judged."
     )
@@ -135,6 +154,10 @@ class SloMinutesSerializer(serializers.Serializer[Any]):
 
     since = serializers.DateTimeField()
     until = serializers.DateTimeField()
+    judged_until = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When the last minute of all that was judged ended; null: none was.",
+    )
     step_s = serializers.IntegerField(help_text="Length of a step, seconds.")
     steps = JudgedStepSerializer(many=True, help_text="Those in which minutes were judged.")
 
@@ -163,6 +186,8 @@ class SloMinutesQuery(Form[dict[str, Any]]):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         slo: Slo = self.context["slo"]
         until = attrs.get("until") or timezone.now()
+        # What was left out is not to blame.
+        end = "until" if "until" in attrs else "since"
         usual = timedelta(seconds=max(MINUTE_S, min(slo.window_s, LONGEST.total_seconds())))
         try:
             since = attrs.get("since") or self._first(until, until - usual)
@@ -170,9 +195,10 @@ class SloMinutesQuery(Form[dict[str, Any]]):
             since_s, until_s = since_s // MINUTE_S * MINUTE_S, -(-until_s // MINUTE_S) * MINUTE_S
             datetime.fromtimestamp(until_s, UTC)
         except (OverflowError, ValueError) as error:
-            raise serializers.ValidationError({"until": "Lies outside the calendar."}) from error
+            raise serializers.ValidationError({end: "Lies outside the calendar."}) from error
         if until <= since:
-            raise serializers.ValidationError({"until": "Must be after `since`."})
+            message = "Must be after `since`." if end == "until" else "Must be before now."
+            raise serializers.ValidationError({end: message})
         if until_s - since_s > LONGEST.total_seconds() + MINUTE_S:
             raise serializers.ValidationError({"since": "Give 366 days at most."})
         step_s = (
@@ -192,10 +218,11 @@ class SloMinutesQuery(Form[dict[str, Any]]):
 
 
 class SloComplianceFilter(FilterSet):
-    """Filter objectives by system, topic and quantity."""
+    """Filter objectives by system, topic, quantity and how they stand."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
     topic = reference_filter("topic")
+    standing = filters.ChoiceFilter(choices=SLO_STANDINGS)
 
     class Meta:
         model = Slo
@@ -210,7 +237,7 @@ class SloComplianceViewSet(
     words: ClassVar[dict[str, str]] = {
         "retrieve": "Return how one objective held; its id is that of the objective.",
     }
-    queryset = Slo.objects.select_related("system", "topic")
+    queryset = with_standing(Slo.objects.select_related("system", "topic"))
     serializer_class = SloComplianceSerializer
     filterset_class = SloComplianceFilter
     filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
@@ -243,6 +270,7 @@ class SloComplianceViewSet(
         answer = {
             "since": datetime.fromtimestamp(values["since_s"], UTC),
             "until": datetime.fromtimestamp(values["until_s"], UTC),
+            "judged_until": judged_until(slo),
             "step_s": values["step_s"],
             "steps": steps,
         }

@@ -18,9 +18,11 @@ from apps.pipeline.domain.steps import (
     Span,
     usual_step_s,
 )
+from apps.pipeline.domain.verdicts import Evidence
 from apps.systems.api.entities import SystemReference
 
 RECORD_QUANTITIES = choices(*QUANTITIES)
+DELAY_KINDS = choices(Evidence.DELIVERY, Evidence.ANSWER, Evidence.GATE)
 RECORD_GROUPS = choices("topic", "consumer_class", "broker", "system")
 LONGEST_NAME = 200
 _IN_UNIT = "In the `unit` of the answer"
@@ -58,7 +60,9 @@ class TimeQuery(Form[dict[str, Any]]):
         if since_s is None:
             since_s = max(until_s - USUAL_S, 0)
         if since_s >= until_s:
-            raise serializers.ValidationError({"since": "Must be before `until`."})
+            if "since" in attrs:
+                raise serializers.ValidationError({"since": "Must be before `until`."})
+            raise serializers.ValidationError({"until": "Must be later."})
         if until_s - since_s > LONGEST_S:
             raise serializers.ValidationError({"since": "Must be 30 days before `until` at most."})
         step_s = attrs.get("step_s") or usual_step_s(until_s - since_s)
@@ -75,10 +79,8 @@ class RecordSumsQuery(TimeQuery):
         help_text="What has a series; left out: the topic, and of `measured` the broker. "
         "`published_per_s` has no classes, delays have no brokers.",
     )
-    kind = serializers.CharField(
-        required=False,
-        max_length=LONGEST_NAME,
-        help_text=f"Of delays: which, as `GET /record-metrics` lists them; left out: `{DELIVERY}`.",
+    kind = serializers.ChoiceField(
+        choices=DELAY_KINDS, required=False, help_text=f"Of delays; left out: `{DELIVERY}`."
     )
     metric = serializers.CharField(
         required=False,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django.db import connection
+from django.db.models import Case, CharField, F, Q, QuerySet, Value, When
 from django.utils import timezone
 
 from apps.catalog.models import Slo
@@ -12,6 +13,7 @@ from apps.pipeline.domain.error_budget import (
     ALERTS,
     Compliance,
     Counted,
+    Standing,
     compliance,
     minutes_of,
     stretches,
@@ -21,6 +23,7 @@ from apps.pipeline.domain.steps import MINUTE_S
 from apps.pipeline.domain.verdicts import Evidence
 from apps.pipeline.models import JudgedMinute, ObjectiveTerm
 
+_PROMISE = ("quantity", "target", "objective", "window_s")
 LAG_S = 300
 """Within which a minute is judged after it: stretches end with the last that was, if that is no
 longer ago. What agents measured comes one or two minutes later."""
@@ -47,6 +50,8 @@ class SloReading:
     """None: nobody has judged it since it was edited."""
     until: datetime
     compliance: Compliance
+    judged_until: datetime | None
+    """When the last minute that was judged ended; None: none was."""
     at_gate: int
     """Measured minutes in which only the delay at the gate is known."""
     latest: LatestMinute | None
@@ -61,6 +66,19 @@ class JudgedStep:
     missed_minutes: int
     worst: float
     """In the unit of the quantity: the largest value, of a rate the least."""
+
+
+def with_standing(slos: QuerySet[Slo]) -> QuerySet[Slo]:
+    """Return objectives with their `standing`, as it was worked out last: within a minute, and a
+    few seconds after each verdict."""
+    current = Q(term__topic=F("topic__name"), **{f"term__{name}": F(name) for name in _PROMISE})
+    return slos.annotate(
+        standing=Case(
+            When(current, then=F("term__standing")),
+            default=Value(Standing.NOT_MEASURED.value),
+            output_field=CharField(),
+        )
+    )
 
 
 def slo_readings(slos: Sequence[Slo], now: datetime | None = None) -> list[SloReading]:
@@ -99,6 +117,12 @@ def latest_minutes(slos: Sequence[Slo], most: int) -> dict[int, list[JudgedMinut
     return latest
 
 
+def judged_until(slo: Slo) -> datetime | None:
+    """Return when the last minute of an objective that was judged ended; None: none was."""
+    row = JudgedMinute.objects.filter(slo=slo).order_by("-since_s").first()
+    return None if row is None else _at(row.since_s + MINUTE_S)
+
+
 def judged_steps(slo: Slo, since_s: int, until_s: int, step_s: int) -> list[JudgedStep]:
     """Return the steps of a time in which minutes of an objective were judged, ascending."""
     worst = "min" if slo.quantity == "rate_per_s" else "max"
@@ -123,8 +147,7 @@ def judged_steps(slo: Slo, since_s: int, until_s: int, step_s: int) -> list[Judg
 def _is_current(slo: Slo, term: ObjectiveTerm | None) -> bool:
     if term is None or term.topic != slo.topic.name:
         return False
-    names = ("quantity", "target", "objective", "window_s")
-    return all(getattr(slo, name) == getattr(term, name) for name in names)
+    return all(getattr(slo, name) == getattr(term, name) for name in _PROMISE)
 
 
 def _reading(
@@ -146,6 +169,7 @@ def _reading(
         since=None if term is None else _at(min(until_s, max(term.since_s, began_s))),
         until=_at(until_s),
         compliance=compliance(counts, objective=slo.objective, window_s=slo.window_s),
+        judged_until=_at(latest[slo.pk][0] + MINUTE_S) if slo.pk in latest else None,
         at_gate=at_gate,
         latest=latest[slo.pk][1] if slo.pk in latest else None,
     )

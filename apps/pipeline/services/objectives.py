@@ -20,7 +20,8 @@ from apps.common.locks import lock_until_commit
 from apps.pipeline.domain.steps import MINUTE_S
 from apps.pipeline.domain.verdicts import Delays, Rates, verdict
 from apps.pipeline.models import ChangedMinute, DelaySum, JudgedMinute, MeasuredSum, ObjectiveTerm
-from apps.pipeline.services.terms import terms_of
+from apps.pipeline.services.alerts import alerts_keep
+from apps.pipeline.services.terms import Terms, terms_of
 from apps.runs.services.gateway import minutes
 from apps.systems.models import System
 from apps.systems.services import keep
@@ -49,8 +50,9 @@ def objectives_judge(now: datetime | None = None) -> int:
     began_s, count = time.monotonic(), 0
     now_s = int((now or timezone.now()).timestamp())
     for system in System.objects.filter(pk__in=Slo.objects.values("system")):
+        touched: set[int] = set()
         while time.monotonic() - began_s < PASS_S:
-            taken, judged = _judge(system, now_s)
+            taken, judged = _judge(system, now_s, touched)
             count += judged
             if taken < AT_ONCE:
                 break
@@ -97,46 +99,54 @@ def _columns(changed: Iterable[Minute]) -> tuple[list[int], list[str]]:
     return [since_s for since_s, _ in rows], [topic for _, topic in rows]
 
 
-def _judge(system: System, now_s: int) -> tuple[int, int]:
-    """Judge some minutes of a system; return how many changed ones were taken, and how many got a
-    verdict."""
+def _judge(system: System, now_s: int, touched: set[int]) -> tuple[int, int]:
+    """Judge some minutes of a system, and once none is left how its objectives stand; return how
+    many changed ones were taken, and how many got a verdict.
+
+    `touched` holds objectives with new verdicts, by their keys.
+    """
     with transaction.atomic():
         if not lock_until_commit(LOCK) or not keep(system.pk):
             return 0, 0
         terms = terms_of(system)
         taken = _take(system, now_s)
-        if not taken:
-            return 0, 0
-        delays, rates = _delays(system, taken), _rates(system, taken)
-        rows = [
-            JudgedMinute(
-                slo_id=term.slo_id,
-                since_s=minute[0],
-                **{name: getattr(one, name) for name in _VERDICT},
-            )
-            for minute in taken
-            for term, pattern in terms.get(minute[1], ())
-            if term.since_s <= minute[0]
-            and (
-                one := verdict(
-                    term.quantity, term.target, pattern, delays[minute], rates.get(minute)
-                )
-            )
-        ]
-        JudgedMinute.objects.bulk_create(
-            rows,
-            update_conflicts=True,
-            unique_fields=["slo_id", "since_s"],
-            update_fields=_VERDICT,
-        )
-        if rows:
+        judged = _judge_taken(system, terms, taken) if taken else set()
+        touched |= {slo for slo, _ in judged}
+        changed = 0
+        if len(taken) < AT_ONCE:
+            every = [term for of_topic in terms.values() for term, _ in of_topic]
+            changed = alerts_keep(system, every, touched, now_s)
+        if judged or changed:
             public_id = system.public_id
             transaction.on_commit(
                 lambda: publish_seldom(
                     KIND, key=str(public_id), every_s=NEWS_EVERY_S, system=public_id
                 )
             )
-    return len(taken), len(rows)
+    return len(taken), len(judged)
+
+
+def _judge_taken(system: System, terms: Terms, taken: list[Minute]) -> set[tuple[int, int]]:
+    """Store verdicts of minutes; return the objectives and minutes that have one."""
+    delays, rates = _delays(system, taken), _rates(system, taken)
+    rows = [
+        JudgedMinute(
+            slo_id=term.slo_id,
+            since_s=minute[0],
+            **{name: getattr(one, name) for name in _VERDICT},
+        )
+        for minute in taken
+        for term, pattern in terms.get(minute[1], ())
+        if term.since_s <= minute[0]
+        and (one := verdict(term.quantity, term.target, pattern, delays[minute], rates.get(minute)))
+    ]
+    JudgedMinute.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["slo_id", "since_s"],
+        update_fields=_VERDICT,
+    )
+    return {(row.slo_id, row.since_s) for row in rows}
 
 
 def _take(system: System, now_s: int) -> list[Minute]:

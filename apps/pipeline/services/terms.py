@@ -22,8 +22,12 @@ _PROMISE = ("topic", "quantity", "target", "objective", "window_s")
 _VERSIONS = ("slo_version", "topic_version")
 
 
-def terms_of(system: System) -> dict[str, list[tuple[ObjectiveTerm, str]]]:
-    """Return what the objectives of a system promise, by topic, with the topic's pattern.
+Terms = dict[str, list[tuple[ObjectiveTerm, str]]]
+"""By topic: what is promised of it, with its pattern."""
+
+
+def terms_of(system: System) -> Terms:
+    """Return what the objectives of a system promise.
 
     One whose promise was edited begins anew: with the first whole minute after the last edit of it,
     or of the name of its topic.
@@ -34,23 +38,17 @@ def terms_of(system: System) -> dict[str, list[tuple[ObjectiveTerm, str]]]:
     changed = [slo for slo in slos if not _is_of(before.get(slo.pk), slo)]
     begins_s = _begins_s(changed)
     fresh: list[ObjectiveTerm] = []
-    terms: dict[str, list[tuple[ObjectiveTerm, str]]] = defaultdict(list)
+    terms: Terms = defaultdict(list)
     for slo in slos:
-        term = before.get(slo.pk)
-        if slo.pk in begins_s:
-            now = _term(slo, begins_s[slo.pk])
-            if term is not None and _goes_on(term, now):
-                now.since_s = term.since_s
-            else:
-                fresh.append(now)
-            term = now
-        assert term is not None
+        term = before.get(slo.pk) or ObjectiveTerm(slo=slo)
+        if slo.pk in begins_s and _promises(term, slo, begins_s[slo.pk]):
+            fresh.append(term)
         terms[term.topic].append((term, slo.topic.pattern))
     ObjectiveTerm.objects.bulk_create(
         [term for of_topic in terms.values() for term, _ in of_topic if term.slo_id in begins_s],
         update_conflicts=True,
         unique_fields=["slo"],
-        update_fields=[*_PROMISE, *_VERSIONS, "since_s"],
+        update_fields=[*_PROMISE, *_VERSIONS, "since_s", "stood_s"],
     )
     if fresh:
         JudgedMinute.objects.filter(slo__in=[term.slo_id for term in fresh]).delete()
@@ -65,24 +63,24 @@ def _is_of(term: ObjectiveTerm | None, slo: Slo) -> bool:
     return (term.slo_version, term.topic_version) == (slo.version, slo.topic.version)
 
 
-def _goes_on(term: ObjectiveTerm, now: ObjectiveTerm) -> bool:
-    """Return whether what is promised now is what a term promised all the time."""
-    same = all(getattr(term, name) == getattr(now, name) for name in _PROMISE)
-    return same and now.since_s <= term.since_s
-
-
-def _term(slo: Slo, since_s: int) -> ObjectiveTerm:
-    return ObjectiveTerm(
-        slo=slo,
-        topic=slo.topic.name,
-        quantity=slo.quantity,
-        target=slo.target,
-        objective=slo.objective,
-        window_s=slo.window_s,
-        since_s=since_s,
-        slo_version=slo.version,
-        topic_version=slo.topic.version,
-    )
+def _promises(term: ObjectiveTerm, slo: Slo, since_s: int) -> bool:
+    """Take over what an objective promises now; return whether that begins anew."""
+    promise = {
+        "topic": slo.topic.name,
+        "quantity": slo.quantity,
+        "target": slo.target,
+        "objective": slo.objective,
+        "window_s": slo.window_s,
+    }
+    term.slo_version, term.topic_version = slo.version, slo.topic.version
+    same = all(getattr(term, name) == value for name, value in promise.items())
+    if same and term.since_s is not None and since_s <= term.since_s:
+        return False
+    for name, value in promise.items():
+        setattr(term, name, value)
+    # How it stands is that of another promise.
+    term.since_s, term.stood_s = since_s, 0
+    return True
 
 
 def _begins_s(slos: Sequence[Slo]) -> dict[int, int]:

@@ -70,7 +70,7 @@ KINDS = {
     "publisher": Kind("Publishers", _EDITS),
     "consumer_class": Kind("Consumer classes", _EDITS),
     "utility_function": Kind("Utility functions", _EDITS),
-    "slo": Kind("SLOs", _EDITS),
+    "slo": Kind("SLOs", (*_EDITS, "burn", "spend_budget", "recover")),
     "correlation_key": Kind("Correlation keys", _EDITS),
     "subscriber": Kind("Subscribers", _EDITS),
     "stream": Kind("Streams", _EDITS),

@@ -14,6 +14,7 @@ type ComplianceAsked = {
   cursor?: string;
   page_size?: number;
   quantity?: SloCompliance["quantity"];
+  standing?: SloCompliance["standing"];
 };
 
 export const sloComplianceQuery = (system: string, asked: ComplianceAsked) =>

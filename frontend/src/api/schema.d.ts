@@ -9461,7 +9461,7 @@ export interface components {
         Inbox: {
             /** @description Items in all. */
             count: number;
-            /** @description Items that go on only once somebody decides. */
+            /** @description Items that go on only once somebody decides, or that somebody must look at now. */
             waiting: number;
             results: components["schemas"]["Item"][];
         };
@@ -9482,9 +9482,12 @@ export interface components {
          *     - `changes_refused`: A connection refuses what is sent about changes, or their reading.
          *     - `webhook_failing`: A receiver of events takes none.
          *     - `channel_failing`: A channel of a chat did not take its last messages.
+         *     - `slo_burns_fast`: The budget of an objective burns so fast that somebody must look now.
+         *     - `slo_burns`: The budget of an objective burns faster than it lasts.
+         *     - `budget_spent`: More minutes of an objective were missed than it allows.
          * @enum {string}
          */
-        InboxItemKindEnum: "plan_to_review" | "plan_to_execute" | "plan_rejected" | "plan_stale" | "execution_stuck" | "execution_paused" | "execution_held" | "execution_failed" | "database_restored" | "agent_silent" | "messages_lost" | "backlog" | "connection_failing" | "changes_refused" | "webhook_failing" | "channel_failing";
+        InboxItemKindEnum: "plan_to_review" | "plan_to_execute" | "plan_rejected" | "plan_stale" | "execution_stuck" | "execution_paused" | "execution_held" | "execution_failed" | "database_restored" | "agent_silent" | "messages_lost" | "backlog" | "connection_failing" | "changes_refused" | "webhook_failing" | "channel_failing" | "slo_burns_fast" | "slo_burns" | "budget_spent";
         /** @description Every shortage, the worst first, and what would help. */
         Infeasibility: {
             shortages: components["schemas"]["Shortage"][];
@@ -9609,9 +9612,9 @@ export interface components {
             /** Format: uuid */
             id: string;
             kind: components["schemas"]["InboxItemKindEnum"];
-            /** @description The id of what it is about: a plan, an execution, a system, a topic, a connection, a webhook or a channel, by its kind. */
+            /** @description The id of what it is about: a plan, an execution, a system, a topic, a connection, a webhook, a channel or an objective, by its kind. */
             about: string;
-            /** @description true: something goes on only once somebody decides. false: it is to be known. */
+            /** @description true: something goes on only once somebody decides, or somebody must look now. false: it is to be known. */
             waits: boolean;
             title: string;
             detail: string;
@@ -15247,6 +15250,7 @@ export interface components {
             objective: number;
             /** @description The window, seconds. */
             window_s: number;
+            /** @description As it was worked out last: within a minute, and after each verdict. */
             standing: components["schemas"]["SloStandingEnum"];
             /**
              * Format: date-time
@@ -15255,9 +15259,14 @@ export interface components {
             since: string | null;
             /**
              * Format: date-time
-             * @description When the window ends: the last judged minute.
+             * @description When the window ends: with the last judged minute, or five minutes ago where that is longer ago.
              */
             until: string;
+            /**
+             * Format: date-time
+             * @description When the last judged minute ended: what came since is not known. Null: none was judged.
+             */
+            judged_until: string | null;
             /** @description Minutes that were judged. */
             measured_minutes: number;
             /** @description Minutes in which the target did not hold. */
@@ -15298,6 +15307,11 @@ export interface components {
             since: string;
             /** Format: date-time */
             until: string;
+            /**
+             * Format: date-time
+             * @description When the last minute of all that was judged ended; null: none was.
+             */
+            judged_until: string | null;
             /** @description Length of a step, seconds. */
             step_s: number;
             /** @description Those in which minutes were judged. */
@@ -29882,8 +29896,8 @@ export interface operations {
                 consumer_class?: string;
                 /** @description `json`, or `csv`: as `Accept: text/csv` does. */
                 format?: "csv" | "json";
-                /** @description Of delays: which, as `GET /record-metrics` lists them; left out: `delivery`. */
-                kind?: string;
+                /** @description Of delays; left out: `delivery`. */
+                kind?: "delivery" | "answer" | "gate";
                 /** @description Of `measured`, and needed there: which, as `GET /record-metrics` lists them. */
                 metric?: string;
                 quantity: components["schemas"]["RecordQuantityEnum"];
@@ -30963,6 +30977,7 @@ export interface operations {
                 quantity?: components["schemas"]["QuantityEnum"];
                 /** @description Words; each must appear in one of `name`, `topic.name`. */
                 search?: string;
+                standing?: components["schemas"]["SloStandingEnum"];
                 system?: string;
                 topic?: string;
             };

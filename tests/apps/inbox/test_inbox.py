@@ -13,6 +13,7 @@ from django.utils import timezone
 from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
 from apps.accounts.services import automatic_account, token_create
+from apps.catalog.models import Slo
 from apps.executions.models import Execution
 from apps.executions.services import execution_pause, execution_resume, executions_tick
 from apps.executions.services.reports import agent_heard
@@ -26,15 +27,17 @@ from apps.inbox.selectors.surroundings import (
 )
 from apps.inbox.services import backlog_items_keep, items_keep, keep
 from apps.integrations.models import Change, ConnectedSystem, Connection, Message
+from apps.pipeline.models import ObjectiveTerm
 from apps.plans.models import Plan
 from apps.plans.services import plan_execute, plan_reject, plans_settle, windows_hold
+from apps.systems.services import entity_create
 from apps.systems.services.systems import system_delete
 from apps.telemetry.models import Agent, Loss, Sample
 from apps.telemetry.services import agent_enrol
 from apps.webhooks.models import Webhook
 from apps.webhooks.services.send import OTHER_KEY
 from tests.conftest import client_of
-from tests.factories import make_system, make_user
+from tests.factories import make_system, make_topic, make_user
 from tests.factories.backlogs import RISE, waits
 from tests.factories.fleet import Harbour, make_harbour, population, rate
 from tests.factories.plans import (
@@ -584,6 +587,55 @@ def test_administrators_hear_of_receivers_that_take_nothing(
     assert kinds(people["operator"]) == []
     Webhook.objects.update(enabled=False, failing_since=None)
     assert kinds(people["admin"]) == []
+
+
+# --- objectives
+
+
+def test_operators_are_called_to_objectives_while_they_burn(
+    people: dict[str, User], harbour: Harbour
+) -> None:
+    slo = entity_create(
+        model=Slo,
+        system=harbour.system,
+        actor=None,
+        values={
+            "name": "orders in time",
+            "topic": make_topic(harbour.system, "orders"),
+            "quantity": "delay_p99_s",
+            "target": 0.1,
+        },
+    )
+    term = ObjectiveTerm(
+        slo=slo, topic="orders", quantity="delay_p99_s", target=0.1, objective=0.99, since_s=0
+    )
+    term.window_s = slo.window_s
+    term.save()
+    assert nobody_is_called(people)
+    for alert, kind, is_urgent in (
+        ("page", "slo_burns_fast", True),
+        ("ticket", "slo_burns", False),
+    ):
+        ObjectiveTerm.objects.update(alert=alert)
+        (item,) = inbox(people["operator"])
+        assert (item["kind"], item["waits"]) == (kind, is_urgent)
+        assert item["about"] == str(slo.public_id)
+        assert item["title"].startswith("orders in time of orders burns its budget")
+        assert item["page"] == (
+            f"/systems/{harbour.system.public_id}/service-levels?open={slo.public_id}"
+        )
+    assert [name for name, person in people.items() if kinds(person)] == ["operator"]
+    ObjectiveTerm.objects.update(spent_s=60)
+    assert sorted(kinds(people["operator"])) == ["budget_spent", "slo_burns"]
+    # Between two times that it burns fast, it is one item that it burns at all.
+    first = Item.objects.get(kind="slo_burns").pk
+    for alert in ("page", "ticket"):
+        ObjectiveTerm.objects.update(alert=alert)
+        kinds(people["operator"])
+    assert Item.objects.get(kind="slo_burns", ended_at=None).pk == first
+    ObjectiveTerm.objects.update(alert="", spent_s=None)
+    assert nobody_is_called(people)
+    assert not Item.objects.filter(ended_at=None).exists()
 
 
 # --- the whole

@@ -163,3 +163,19 @@ def test_whoever_hears_of_failing_webhooks_hears_of_failing_channels_after_the_u
     migration.forget(apps, None)
     hears.refresh_from_db()
     assert hears.kinds == ["agent_silent", "webhook_failing"]
+
+
+def test_whoever_hears_of_lost_messages_hears_of_slos_that_burn_after_the_upgrade(
+    admin: User, allowed: None
+) -> None:
+    migration = importlib.import_module("apps.notifications.migrations.0008_hear_of_slos_that_burn")
+    hears = add(admin, name="hears", kinds=["messages_lost"])
+    deaf = add(admin, name="deaf", kinds=["agent_silent"])
+    migration.hear(apps, None)
+    for row in (hears, deaf):
+        row.refresh_from_db()
+    assert hears.kinds == ["budget_spent", "messages_lost", "slo_burns", "slo_burns_fast"]
+    assert deaf.kinds == ["agent_silent"]
+    migration.forget(apps, None)
+    hears.refresh_from_db()
+    assert hears.kinds == ["messages_lost"]

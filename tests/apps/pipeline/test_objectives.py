@@ -1,8 +1,6 @@
 """Objectives judged minute by minute, after each change of the sums, and how that is read."""
 
-import json
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -15,7 +13,6 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.accounts.domain.roles import Role
-from apps.audit.models import AuditEntry
 from apps.catalog.models import Slo, Topic
 from apps.pipeline.models import ChangedMinute, JudgedMinute, ObjectiveTerm
 from apps.pipeline.selectors.objectives import slo_readings
@@ -23,18 +20,22 @@ from apps.pipeline.services import sums
 from apps.pipeline.services.objectives import judged_tidy, objectives_judge
 from apps.pipeline.services.sums import sums_add, sums_add_waiting
 from apps.pipeline.tasks import judge_objectives
-from apps.records.models import RecordBatch
-from apps.records.services import batch_receive
 from apps.systems.models import System
-from apps.systems.services import entity_create, entity_update
+from tests.apps.pipeline.promises import (
+    BEGAN_S,
+    MONTH_S,
+    Rows,
+    delivery,
+    edit,
+    edited,
+    promise,
+    receive,
+)
 from tests.conftest import client_of
 from tests.factories import make_system, make_topic, make_user
 from weir.queueing.wait_histogram import bin_of, upper_edge_s
 
 PATIENCE_S = 60.0
-BEGAN_S = int(time.time()) // 60 * 60 - 3600
-MONTH_S = 30 * 86_400
-Rows = list[dict[str, Any]]
 
 
 @pytest.fixture(autouse=True)
@@ -51,71 +52,13 @@ def system(db: None) -> System:
     return system
 
 
-def promise(
-    system: System,
-    quantity: str = "delay_p99_s",
-    target: float = 0.1,
-    *,
-    at_s: float = BEGAN_S - 600,
-    **values: Any,
-) -> Slo:
-    """An objective on `t1` that nobody has edited since a moment."""
-    slo = entity_create(
-        model=Slo,
-        system=system,
-        actor=None,
-        values={
-            "name": f"{quantity} {target}",
-            "topic": Topic.objects.get(system=system, name="t1"),
-            "quantity": quantity,
-            "target": target,
-            "objective": 0.99,
-            "window_s": MONTH_S,
-            **values,
-        },
-    )
-    edited(slo, at_s)
-    return slo
-
-
-def edited(row: Slo | Topic, at_s: float) -> None:
-    """The last edit of an object, of those in the history, was at this moment."""
-    last = AuditEntry.objects.filter(object_id=row.public_id).latest("id")
-    with connection.cursor() as cursor:
-        # The history refuses to be rewritten.
-        cursor.execute("SET session_replication_role = replica")
-        AuditEntry.objects.filter(pk=last.pk).update(at=datetime.fromtimestamp(at_s, UTC))
-        cursor.execute("SET session_replication_role = DEFAULT")
-
-
-def edit(row: Slo | Topic, at_s: float, **values: Any) -> None:
-    """Edit an object at a moment."""
-    row.refresh_from_db()
-    entity_update(instance=row, actor=None, expected_version=row.version, values=values)
-    edited(row, at_s)
-
-
-def receive(system: System, table: str, rows: Rows, name: str = "") -> RecordBatch:
-    batch, _ = batch_receive(
-        system=system,
-        table=table,
-        name=name,
-        body="\n".join(map(json.dumps, rows)).encode(),
-        media_type="application/x-ndjson",
-        actor=None,
-    )
-    assert batch.accepted == len(rows)
-    return batch
-
-
-def delivery(minute: int, delay_s: float, **more: Any) -> dict[str, Any]:
-    row = {"at_s": BEGAN_S + 60 * minute + 1.5, "topic": "t1", "subscriber": "s"}
-    return {**row, "delay_s": delay_s, **more}
-
-
 def rates(minute: int, broker: str, **metrics: float) -> Rows:
     place = {"at_s": BEGAN_S + 60 * minute + 10, "broker": broker, "topic": "t1"}
     return [{**place, "metric": f"{name}_per_s", "value": value} for name, value in metrics.items()]
+
+
+def text(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def judged(slo: Slo) -> dict[int, JudgedMinute]:
@@ -358,6 +301,7 @@ def test_stretches_end_with_the_last_judged_minute(system: System) -> None:
     # Nobody has measured for ten minutes: nothing is known to go on.
     silent = read(slo, BEGAN_S + 66 * 60)
     assert silent.until == datetime.fromtimestamp(BEGAN_S + 61 * 60, UTC)
+    assert silent.judged_until == reading.until
     assert silent.compliance.counted.missed_in[5] == 0
     assert silent.compliance.standing == "holds"
 
@@ -436,6 +380,9 @@ def test_the_api_says_how_objectives_held(system: System) -> None:
     assert row["share_held"] == 0.0
     assert row["budget_left"] == pytest.approx(1 - 30 / 432)
     assert row["latest"]["value"] == pytest.approx(1.0, rel=0.05)
+    assert row["judged_until"] == text(BEGAN_S + 30 * 60)
+    assert row["judged_until"] < row["until"]
+    assert by_name[other.name]["judged_until"] is None
     assert by_name[fine.name]["standing"] == "holds"
     assert by_name[other.name]["standing"] == "not_measured"
     assert by_name[other.name]["budget_left"] is None
@@ -463,9 +410,8 @@ def test_the_api_gives_minutes_by_step(system: System) -> None:
     assert worst == pytest.approx([0.05, 0.1, 0.15, 0.2], rel=1e-9)
     usual = api.get(address).json()
     # Since the budget began, not the whole window.
-    assert usual["since"] == datetime.fromtimestamp(BEGAN_S - 600, UTC).isoformat().replace(
-        "+00:00", "Z"
-    )
+    assert usual["since"] == text(BEGAN_S - 600)
+    assert usual["judged_until"] == text(BEGAN_S + 20 * 60)
     assert usual["step_s"] == 60
     assert sum(step["measured_minutes"] for step in usual["steps"]) == 19
     month_ago = datetime.fromtimestamp(BEGAN_S - MONTH_S, UTC).isoformat()
@@ -476,6 +422,9 @@ def test_the_api_gives_minutes_by_step(system: System) -> None:
         ({"since": "2020-01-01T00:00:00Z"}, "since"),
         ({"since": "9999-12-31T23:00:00Z", "until": "9999-12-31T23:59:59Z"}, "until"),
         ({"step_s": 60, "since": month_ago}, "step_s"),
+        # What was sent is to blame.
+        ({"since": "2150-01-01T00:00:00Z"}, "since"),
+        ({"until": "0001-01-01T00:00:00Z"}, "until"),
     ):
         refused = api.get(address, query)
         assert refused.status_code == 400, query

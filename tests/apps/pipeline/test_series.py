@@ -408,6 +408,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"by": "consumer_class"}, "by"),
     ({"consumer_class": "gold"}, "consumer_class"),
     ({"kind": "delivery"}, "kind"),
+    ({"quantity": "delay_p99_s", "kind": "deliveries"}, "kind"),
     ({"metric": "cpu_ratio"}, "metric"),
     ({"quantity": "delay_p50_s", "broker": "b1"}, "broker"),
     ({"quantity": "delay_p50_s", "by": "broker"}, "by"),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook
 
+from apps.pipeline.domain.alerts import AlertAction
 from apps.recomputation.models import Schedule, Trigger
 from apps.systems.selectors import kinds_of_the_model
 from apps.webhooks.domain.event_types import (
@@ -90,6 +91,7 @@ def test_actions_are_those_that_tables_and_services_know() -> None:
     ends = {f"step_{state.value}" for state in STEPS.ended}
     assert ends <= set(KINDS["execution"].actions)
     assert {command.value for command in FitCommand} == set(KINDS["fit"].actions)
+    assert {action.value for action in AlertAction} <= set(KINDS["slo"].actions)
     suggestions = {command.value for command in SuggestionCommand}
     assert suggestions == set(KINDS["correlation_suggestion"].actions)
     words = (ROOT / "frontend/src/lib/words.ts").read_text()

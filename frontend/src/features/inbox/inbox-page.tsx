@@ -28,6 +28,9 @@ const ICONS: Record<InboxItem["kind"], IconName> = {
   changes_refused: "alert",
   webhook_failing: "send",
   channel_failing: "send",
+  slo_burns_fast: "flame",
+  slo_burns: "flame",
+  budget_spent: "target",
 };
 
 const columns: Column<InboxItem>[] = [

@@ -2,7 +2,7 @@
 import { useSearchParams } from "react-router";
 
 import { RANGES, type Choices, type Group, type Quantity, type Question, type Range } from "./sums";
-import { isDelay, QUANTITIES } from "./words";
+import { DELAY_KINDS, isDelay, QUANTITIES } from "./words";
 
 const USUAL_METRIC = "cpu_ratio";
 const USUAL_KIND = "delivery";
@@ -28,7 +28,10 @@ export function questionOf(
     ]),
   );
   const question = { range: rangeOf(params), quantity, by, ...narrowed };
-  if (isDelay(quantity)) return { ...question, kind: given("kind") || USUAL_KIND };
+  if (isDelay(quantity)) {
+    const kind = given("kind");
+    return { ...question, kind: isOf(DELAY_KINDS, kind) ? kind : USUAL_KIND };
+  }
   if (quantity !== "measured") return question;
   const metrics = choices?.metrics.map(({ name }) => name) ?? [];
   const usual = metrics.includes(USUAL_METRIC) ? USUAL_METRIC : metrics[0];

@@ -6,6 +6,7 @@ import { keys } from "@/api/query-keys";
 
 export type Quantity = Schemas["RecordQuantityEnum"];
 export type Group = Schemas["RecordGroupEnum"];
+export type DelayKind = "delivery" | "answer" | "gate";
 export type Sums = Schemas["RecordSums"];
 export type Choices = Schemas["RecordMetrics"];
 
@@ -27,7 +28,7 @@ export type Question = {
   range: Range;
   quantity: Quantity;
   by: Group;
-  kind?: string;
+  kind?: DelayKind;
   metric?: string;
   topic?: string;
   consumer_class?: string;

@@ -1,5 +1,5 @@
 /** Words and digits of what was measured. */
-import type { Group, Quantity, Sums } from "./sums";
+import type { DelayKind, Group, Quantity, Sums } from "./sums";
 
 import { amountScale, dataScale, delayScale, fixed, type Maybe, UNKNOWN } from "@/lib/numbers";
 
@@ -29,12 +29,12 @@ export const GROUPS: Record<Group, { label: string; many: string; unknown: strin
 
 export const isDelay = (quantity: Quantity) => quantity.startsWith("delay_");
 
-const KINDS: Record<string, string> = {
+export const DELAY_KINDS: Record<DelayKind, string> = {
   delivery: "to delivery",
   answer: "to the answer",
   gate: "at the gate",
 };
-export const kindText = (kind: string) => KINDS[kind] ?? kind;
+export const kindText = (kind: string) => (DELAY_KINDS as Record<string, string>)[kind] ?? kind;
 
 export const nameOf = (name: string, by: Group) => name || GROUPS[by].unknown;
 

@@ -7,7 +7,7 @@ import { budgetText, doubts, promiseText, valueText } from "./words";
 import type { SloCompliance, SloMinutes } from "@/api/objectives";
 import { renderPage } from "@/testing/render";
 import { page, session, system } from "@/testing/samples";
-import { ok, serve } from "@/testing/server";
+import { ok, serve, type Asked } from "@/testing/server";
 
 const S = system().id;
 
@@ -25,6 +25,7 @@ const compliance = (change: Partial<SloCompliance> = {}): SloCompliance => ({
   standing: "page",
   since: "2026-03-01T00:00:00Z",
   until: "2026-03-18T14:02:00Z",
+  judged_until: "2026-03-18T14:02:00Z",
   measured_minutes: 1000,
   missed_minutes: 108,
   too_few_minutes: 0,
@@ -68,6 +69,7 @@ const compliance = (change: Partial<SloCompliance> = {}): SloCompliance => ({
 const minutes = (change: Partial<SloMinutes> = {}): SloMinutes => ({
   since: "2026-03-18T14:00:00Z",
   until: "2026-03-18T15:00:00Z",
+  judged_until: "2026-03-18T14:06:00Z",
   step_s: 60,
   steps: [
     { since: "2026-03-18T14:00:00Z", measured_minutes: 1, missed_minutes: 0, worst: 0.05 },
@@ -78,19 +80,24 @@ const minutes = (change: Partial<SloMinutes> = {}): SloMinutes => ({
 });
 
 const show = (rows: SloCompliance[], query = "") => {
-  serve({
+  const asked = serve({
     "GET /api/v1/session": ok(session()),
     [`GET /api/v1/systems/${S}`]: ok(system()),
     "GET /api/v1/systems": ok(page([system()])),
     "GET /api/v1/slo-compliance": ok(page(rows)),
     [`GET /api/v1/slo-compliance/${compliance().id}/minutes`]: ok(minutes()),
   });
-  return renderPage(
+  const view = renderPage(
     <ServiceLevelsPage />,
     "/systems/:systemId/service-levels",
     `/systems/${S}/service-levels${query}`,
   );
+  return { asked, ...view };
 };
+
+/** What was asked of the list last. */
+const listed = (asked: Asked[]) =>
+  asked.filter(({ path }) => path === "/api/v1/slo-compliance").at(-1)?.query;
 
 it("says what was promised, how it held and how fast the budget goes", async () => {
   show([compliance()]);
@@ -128,8 +135,22 @@ it("says what is missing where nothing was measured", async () => {
     latest: null,
   });
   show([row], `?open=${row.id}`);
-  expect(await screen.findByText("Not measured")).toBeVisible();
-  expect(screen.getByText(/Nothing was measured since the window began/)).toBeVisible();
+  expect(await screen.findByText(/Nothing was measured since the window began/)).toBeVisible();
+  const [, shown] = within(screen.getByRole("table", { name: "Objectives" })).getAllByRole("row");
+  expect(shown).toHaveTextContent("Not measured");
+});
+
+it("ignores a state that there is not", async () => {
+  const { asked } = show([compliance()], "?standing=bad");
+  await screen.findByRole("table", { name: "Objectives" });
+  expect(listed(asked)?.get("standing")).toBeNull();
+});
+
+it("is narrowed by how objectives stand, in its address", async () => {
+  const { asked } = show([compliance()], "?standing=page");
+  await screen.findByRole("table", { name: "Objectives" });
+  expect(listed(asked)?.get("standing")).toBe("page");
+  expect(screen.getByDisplayValue("Burns fast")).toBeVisible();
 });
 
 it("leads to the SLOs where there is none", async () => {

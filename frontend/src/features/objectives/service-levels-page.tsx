@@ -14,6 +14,7 @@ import {
   stretchText,
   valueText,
   type Quantity,
+  type Standing,
 } from "./words";
 
 import { sloComplianceQuery, type SloCompliance } from "@/api/objectives";
@@ -137,12 +138,13 @@ const COLUMNS: Column<SloCompliance>[] = [
 function ServiceLevels({ system }: { system: string }) {
   useCurrentSystemIs(system);
   const name = useSystem(system).data?.name ?? "System";
-  const address = useListAddress(["quantity", "open"], "name");
-  const { quantity = "", open = "" } = address.filters;
+  const address = useListAddress(["quantity", "standing", "open"], "name");
+  const { quantity = "", standing = "", open = "" } = address.filters;
   const rows = useQuery({
     ...sloComplianceQuery(system, {
       ...pageAsked(address),
       quantity: quantity in QUANTITIES ? (quantity as Quantity) : undefined,
+      standing: standing in STANDINGS ? (standing as Standing) : undefined,
     }),
     placeholderData: keepPreviousData,
   });
@@ -161,12 +163,23 @@ function ServiceLevels({ system }: { system: string }) {
           kept={["open"]}
           search="Search by name or topic"
           tools={
-            <FilterSelect
-              label="Quantity"
-              value={quantity}
-              options={Object.entries(QUANTITIES).map(([value, label]) => ({ value, label }))}
-              onChange={(value) => address.setFilter("quantity", value)}
-            />
+            <>
+              <FilterSelect
+                label="State"
+                value={standing}
+                options={Object.entries(STANDINGS).map(([value, { word }]) => ({
+                  value,
+                  label: word,
+                }))}
+                onChange={(value) => address.setFilter("standing", value)}
+              />
+              <FilterSelect
+                label="Quantity"
+                value={quantity}
+                options={Object.entries(QUANTITIES).map(([value, label]) => ({ value, label }))}
+                onChange={(value) => address.setFilter("quantity", value)}
+              />
+            </>
           }
           columns={COLUMNS}
           onOpen={(row) => address.setFilter("open", row.id === open ? "" : row.id)}

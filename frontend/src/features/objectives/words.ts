@@ -5,6 +5,7 @@ import type { Tone } from "@/components/ui/state-badge";
 import { countText, delayText, durationText, fixed, percentText, rateText } from "@/lib/numbers";
 
 export type Quantity = SloCompliance["quantity"];
+export type Standing = SloCompliance["standing"];
 
 export const QUANTITIES: Record<Quantity, string> = {
   delay_p50_s: "Median delay",
@@ -16,7 +17,7 @@ export const QUANTITIES: Record<Quantity, string> = {
 
 type Look = { tone: Tone; icon: IconName; word: string; about: string };
 
-export const STANDINGS: Record<SloCompliance["standing"], Look> = {
+export const STANDINGS: Record<Standing, Look> = {
   page: {
     tone: "bad",
     icon: "flame",

@@ -21,6 +21,9 @@ export const ITEM_KINDS: Record<InboxItem["kind"], string> = {
   changes_refused: "A connection refuses changes",
   webhook_failing: "A webhook's receiver takes nothing",
   channel_failing: "A chat channel did not take its messages",
+  slo_burns_fast: "An SLO's budget burns fast",
+  slo_burns: "An SLO's budget burns",
+  budget_spent: "An SLO's budget is spent",
 };
 
 const AT_ONCE = "at once";
