@@ -80,7 +80,10 @@ class RecordSumsQuery(TimeQuery):
         "`published_per_s` has no classes, delays have no brokers.",
     )
     kind = serializers.ChoiceField(
-        choices=DELAY_KINDS, required=False, help_text=f"Of delays; left out: `{DELIVERY}`."
+        choices=DELAY_KINDS,
+        required=False,
+        help_text="Of delays: `delivery`, from publication to reception; `answer`, of a request "
+        f"until its answer; `gate`, at that of the topic. Left out: `{DELIVERY}`.",
     )
     metric = serializers.CharField(
         required=False,

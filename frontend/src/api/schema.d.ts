@@ -29896,7 +29896,7 @@ export interface operations {
                 consumer_class?: string;
                 /** @description `json`, or `csv`: as `Accept: text/csv` does. */
                 format?: "csv" | "json";
-                /** @description Of delays; left out: `delivery`. */
+                /** @description Of delays: `delivery`, from publication to reception; `answer`, of a request until its answer; `gate`, at that of the topic. Left out: `delivery`. */
                 kind?: "delivery" | "answer" | "gate";
                 /** @description Of `measured`, and needed there: which, as `GET /record-metrics` lists them. */
                 metric?: string;
