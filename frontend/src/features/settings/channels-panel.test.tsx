@@ -189,7 +189,7 @@ describe("the form of a channel", () => {
       /^Begin with env: or file:\./,
     );
     const body = sent(asked, "POST")?.body as Record<string, unknown>;
-    expect(body.kinds).toHaveLength(15);
+    expect(body.kinds).toHaveLength(18);
     expect(body.kinds).not.toContain("execution_paused");
     expect(body).toMatchObject({
       name: "Ops",
