@@ -54,7 +54,7 @@ def webhooks_hand_out() -> list[str]:
     rests = Q(retry_at__gt=now)
     due = Webhook.objects.filter(
         is_free, (~rests & Exists(_due(now))) | Exists(_due(now).filter(urgent=True)), enabled=True
-    ).order_by(F("worked_at").asc(nulls_first=True))
+    ).order_by(F("worked_at").asc(nulls_first=True), "pk")
     handed = [str(public_id) for public_id in due.values_list("public_id", flat=True)[:room]]
     for public_id in handed:
         enqueue("webhooks.send", webhook=public_id)
