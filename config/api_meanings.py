@@ -311,7 +311,8 @@ MEANINGS: dict[str, dict[str, str]] = {
     },
     "RoleEnum": {
         "viewer": "Reads, and has tokens of its own; every account may do that.",
-        "editor": "Edits models, starts computations and proposes plans.",
+        "sender": "Sends records, and no more: for collectors.",
+        "editor": "Edits models, sends records, starts computations and proposes plans.",
         "approver": "Approves and rejects plans.",
         "operator": "Carries plans out.",
         "admin": "Manages people, agents and policies.",

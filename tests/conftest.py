@@ -62,7 +62,7 @@ def django_db_modify_db_settings(
 
 @pytest.fixture
 def admin(db: None) -> User:
-    """A person with all five roles."""
+    """A person with all roles."""
     return make_user("admin", *Role)
 
 

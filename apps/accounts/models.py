@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from apps.accounts.domain.roles import Permission, Role, permissions_of
+from apps.accounts.domain.roles import Permission, Role, held, permissions_of
 from apps.common.models import BaseModel
 
 ROLE_NAMES = [role.value for role in Role]
@@ -125,4 +125,4 @@ class ApiToken(BaseModel):
     @property
     def permissions(self) -> frozenset[Permission]:
         """Return what the token may do: its roles, limited to those its owner has now."""
-        return permissions_of(set(self.roles) & set(self.owner.roles))
+        return permissions_of(held(self.owner.roles) & set(self.roles))

@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from apps.accounts.domain.names import display_name_error, username_error
-from apps.accounts.domain.roles import Role
+from apps.accounts.domain.roles import Role, held
 from apps.accounts.models import AccountGrant, ApiToken, User
 from apps.audit.services import record
 from apps.common.errors import ApplicationError, Conflict, check_version
@@ -245,7 +245,7 @@ def token_create(
     *, owner: User, name: str, roles: list[str], expires_at: datetime | None = None
 ) -> tuple[ApiToken, str]:
     """Make a token; return the secret once and never store it."""
-    excess = sorted(set(roles) - set(owner.roles))
+    excess = sorted(set(roles) - held(owner.roles))
     if excess:
         message = f"You do not have the role {excess[0]} yourself."
         raise ApplicationError.of_field("roles", message, code="roles_exceed_owner", detail=message)

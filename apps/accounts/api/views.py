@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.api.throttle import AccountTry, AddressThrottle, address_of
-from apps.accounts.domain.roles import Permission
+from apps.accounts.domain.roles import Permission, held
 from apps.accounts.models import ApiToken, User, role_choices
 from apps.accounts.services import (
     password_change,
@@ -78,7 +78,7 @@ IN_SESSION: list[Any] = [{"session": []}]
 def _roles(user: User, auth: Any) -> list[str]:
     """Return the roles that the caller has: of a token, its own and no more than its owner's."""
     if isinstance(auth, ApiToken):
-        return [role for role in user.roles if role in auth.roles]
+        return [role for role in auth.roles if role in held(user.roles)]
     return user.roles
 
 

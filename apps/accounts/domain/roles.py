@@ -1,4 +1,4 @@
-"""Define the five roles and what each may do. Roles add up; every account may read."""
+"""Define the six roles and what each may do. Roles add up; every account may read."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -8,6 +8,7 @@ class Role(StrEnum):
     """Name what a person or a token may do."""
 
     VIEWER = "viewer"
+    SENDER = "sender"
     EDITOR = "editor"
     APPROVER = "approver"
     OPERATOR = "operator"
@@ -18,6 +19,7 @@ class Permission(StrEnum):
     """Name what an operation of the API needs."""
 
     READ = "read"
+    SEND_RECORDS = "send_records"
     EDIT_MODEL = "edit_model"
     START_RUN = "start_run"
     PROPOSE_PLAN = "propose_plan"
@@ -29,7 +31,15 @@ class Permission(StrEnum):
 
 GRANTS: dict[Role, frozenset[Permission]] = {
     Role.VIEWER: frozenset({Permission.READ, Permission.OWN_ACCOUNT}),
-    Role.EDITOR: frozenset({Permission.EDIT_MODEL, Permission.START_RUN, Permission.PROPOSE_PLAN}),
+    Role.SENDER: frozenset({Permission.SEND_RECORDS}),
+    Role.EDITOR: frozenset(
+        {
+            Permission.SEND_RECORDS,
+            Permission.EDIT_MODEL,
+            Permission.START_RUN,
+            Permission.PROPOSE_PLAN,
+        }
+    ),
     Role.APPROVER: frozenset({Permission.REVIEW_PLAN}),
     Role.OPERATOR: frozenset({Permission.EXECUTE_PLAN}),
     Role.ADMIN: frozenset({Permission.ADMINISTER}),
@@ -42,6 +52,12 @@ def permissions_of(roles: Iterable[str]) -> frozenset[Permission]:
     for role in roles:
         granted |= GRANTS[Role(role)]
     return frozenset(granted)
+
+
+def held(roles: Iterable[str]) -> frozenset[str]:
+    """Return these roles and those that may do no more: who edits may let a machine send."""
+    granted = permissions_of(roles)
+    return frozenset(role.value for role in Role if permissions_of([role]) <= granted)
 
 
 def granting(need: Permission) -> list[Role]:

@@ -92,7 +92,7 @@ class PrometheusView(APIView):
     """Take what Prometheus writes."""
 
     parser_classes = (WriteRequestBody,)
-    needs: ClassVar[dict[str, Permission]] = {"post": Permission.EDIT_MODEL}
+    needs: ClassVar[dict[str, Permission]] = {"post": Permission.SEND_RECORDS}
     refuses: ClassVar[dict[str, tuple[int, ...]]] = {"post": (409,)}
 
     @extend_schema(
@@ -133,7 +133,7 @@ class OtlpMetricsView(APIView):
     """Take what OpenTelemetry exports."""
 
     parser_classes = (ExportBody, ExportJson)
-    needs: ClassVar[dict[str, Permission]] = {"post": Permission.EDIT_MODEL}
+    needs: ClassVar[dict[str, Permission]] = {"post": Permission.SEND_RECORDS}
     refuses: ClassVar[dict[str, tuple[int, ...]]] = {"post": (409,)}
 
     def get_renderers(self) -> list[Any]:

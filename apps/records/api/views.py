@@ -98,7 +98,7 @@ class RecordBatchViewSet(
     lookup_value_converter = "uuid"
     ordering_fields = ["created_at", "rows"]
     ordering = ["-id"]
-    needs = {"create": Permission.EDIT_MODEL}
+    needs = {"create": Permission.SEND_RECORDS}
     refuses = {"create": (409,)}
 
     def get_parsers(self) -> list[Any]:

@@ -3649,7 +3649,7 @@ export interface paths {
          *     got no answer sends the batch again: it counts once, and the answer is 200 and not 201. At
          *     most 32 MiB and 100,000 rows.
          *
-         *     Role: editor.
+         *     Role: sender or editor.
          */
         post: operations["record_batches_create"];
         delete?: never;
@@ -3700,7 +3700,7 @@ export interface paths {
          *     reasons. What is sent again counts once. Answers are in the encoding of the request; a
          *     refusal in binary is a `Status`.
          *
-         *     Role: editor.
+         *     Role: sender or editor.
          */
         post: operations["record_batches_otlp_metrics"];
         delete?: never;
@@ -3727,7 +3727,7 @@ export interface paths {
          *     `docs/formats.md`, *Metrics of Prometheus and OpenTelemetry*; samples that do not fit are
          *     set aside, and the request is taken all the same. What is sent again counts once.
          *
-         *     Role: editor.
+         *     Role: sender or editor.
          */
         post: operations["record_batches_prometheus"];
         delete?: never;
@@ -14631,13 +14631,14 @@ export interface components {
         };
         /**
          * @description - `viewer`: Reads, and has tokens of its own; every account may do that.
-         *     - `editor`: Edits models, starts computations and proposes plans.
+         *     - `sender`: Sends records, and no more: for collectors.
+         *     - `editor`: Edits models, sends records, starts computations and proposes plans.
          *     - `approver`: Approves and rejects plans.
          *     - `operator`: Carries plans out.
          *     - `admin`: Manages people, agents and policies.
          * @enum {string}
          */
-        RoleEnum: "viewer" | "editor" | "approver" | "operator" | "admin";
+        RoleEnum: "viewer" | "sender" | "editor" | "approver" | "operator" | "admin";
         /** @description Why an executed plan is rolled back. */
         RollBackRequest: {
             /**

@@ -24,11 +24,12 @@ OPERATIONS = sorted(
 
 EVERYBODY = frozenset(Role)
 EDITORS = frozenset({Role.EDITOR})
+SENDERS = frozenset({Role.SENDER, Role.EDITOR})
 ADMINS = frozenset({Role.ADMIN})
 OPERATORS = frozenset({Role.OPERATOR})
 MODEL = {
     *("systems", "calibration-settings", "mapping-settings", "interest-imports"),
-    *("record-batches", "record-settings", "set-aside-records"),
+    *("record-settings", "set-aside-records"),
     *(kind.path for kind in KINDS),
 }
 READ_ONLY = {
@@ -100,6 +101,8 @@ def who_may(method: str, path: str) -> frozenset[Role] | None:
         return EVERYBODY if method == "get" else EDITORS
     if room == "plans":
         return EVERYBODY if method == "get" else PLAN_COMMANDS[path.split("/")[-1]]
+    if room == "record-batches":
+        return EVERYBODY if method == "get" else SENDERS
     if "/adaptation" in path:
         return EVERYBODY if method == "get" else OPERATORS
     if room == "systems" and method != "get" and path.split("/")[-1] in SYSTEM_COMMANDS:

@@ -13,7 +13,7 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.services import token_create, token_revoke
 from apps.audit.models import AuditEntry
 from tests.conftest import client_of
-from tests.factories import make_user
+from tests.factories import make_system, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -109,6 +109,29 @@ def test_token_of_an_inactive_owner_is_refused(editor):
     editor.is_active = False
     editor.save()
     assert client.get("/api/v1/systems").status_code == 401
+
+
+def test_who_edits_may_let_a_machine_send_records_and_no_more(editor, db):
+    harbour = make_system("harbour")
+    answer = client_of(editor).post(
+        "/api/v1/tokens", {"name": "collector", "roles": ["sender"]}, format="json"
+    )
+    assert answer.status_code == 201, answer.content
+    collector = client_of(None)
+    collector.credentials(HTTP_AUTHORIZATION=f"Bearer {answer.json()['secret']}")
+    assert collector.get("/api/v1/session").json()["roles"] == ["sender"]
+    at_s = timezone.now().timestamp()
+    sent = collector.post(
+        f"/api/v1/record-batches?system={harbour.public_id}&table=messages",
+        f'{{"at_s": {at_s}, "topic": "t", "publisher": "p"}}',
+        content_type="application/x-ndjson",
+    )
+    assert (sent.status_code, sent.json()["accepted"]) == (201, 1)
+    for address in ("/api/v1/topics", "/api/v1/set-aside-records/discard", "/api/v1/runs"):
+        assert collector.post(address, {}, format="json").status_code in (403, 405)
+    editor.roles = ["viewer"]
+    editor.save()
+    assert collector.get("/api/v1/session").json()["roles"] == []
 
 
 def test_roles_cannot_exceed_the_owners(editor):

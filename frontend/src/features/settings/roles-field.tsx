@@ -1,16 +1,24 @@
-/** The five roles as check boxes, each with what it may do. */
+/** The six roles as check boxes, each with what it may do. */
 import { CheckField } from "@/components/ui/fields";
 
-export const ROLES = ["viewer", "editor", "approver", "operator", "admin"] as const;
+export const ROLES = ["viewer", "sender", "editor", "approver", "operator", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
 const MAY: Record<Role, string> = {
   viewer: "Read everything.",
-  editor: "Edit the model, start runs.",
+  sender: "Send records; for collectors.",
+  editor: "Edit the model, start runs, send records.",
   approver: "Approve or reject plans.",
   operator: "Execute approved plans.",
   admin: "People, credentials, policies.",
 };
+
+/** Which roles somebody may give a token: theirs, and those that may do no more. */
+export const givenBy = (mine: readonly Role[]) =>
+  ROLES.filter(
+    (role) =>
+      role === "viewer" || mine.includes(role) || (role === "sender" && mine.includes("editor")),
+  );
 
 export function RolesField({
   value,

@@ -2,7 +2,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { RolesField, ROLES, type Role } from "./roles-field";
+import { givenBy, RolesField, type Role } from "./roles-field";
 
 import { tokenCreate, tokenRevoke, tokensQuery, type Token } from "@/api/administration";
 import { keys } from "@/api/query-keys";
@@ -141,10 +141,10 @@ export function TokensPanel() {
 
 function TokenForm({ onClose, onMade }: { onClose: () => void; onMade: () => Promise<void> }) {
   const mine = useSession().data?.roles ?? [];
-  const among = ROLES.filter((role) => mine.includes(role));
+  const among = givenBy(mine);
   const [name, setName] = useState("");
   const [life, setLife] = useState("90");
-  const [roles, setRoles] = useState<Role[]>(among.includes("viewer") ? ["viewer"] : []);
+  const [roles, setRoles] = useState<Role[]>(["viewer"]);
   const [secret, setSecret] = useState<string | null>(null);
   const { errors, busy, send, others } = useSubmission(["name", "roles", "expires_at"]);
   const make = () =>
