@@ -15,13 +15,20 @@ import { ConfirmDialog, Note } from "@/components/ui/dialogs";
 import { Empty, Panel } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { to } from "@/lib/kinds";
-import { countText, dataText, fixed, percentText, rateText, UNKNOWN } from "@/lib/numbers";
+import { countText, dataScale, fixed, percentText, rateText, UNKNOWN } from "@/lib/numbers";
 import { ageText, exactTime } from "@/lib/time";
 
 const MIB = 1024 * 1024;
 
-const dataRate = (bytes: number | undefined) =>
-  bytes === undefined ? UNKNOWN : `${dataText(bytes)}/s`;
+function DataRate({ bytes }: { bytes: number | undefined }) {
+  if (bytes === undefined) return UNKNOWN;
+  const scale = dataScale(bytes);
+  return (
+    <>
+      {scale.text(bytes)} <span className="u">{scale.unit}/s</span>
+    </>
+  );
+}
 
 export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow }) {
   const { broker, agent, latest } = row;
@@ -112,9 +119,13 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
               <span className="u">msg/s</span>
             </dd>
             <dt>Data in</dt>
-            <dd>{dataRate(load?.in_bytes_per_s)}</dd>
+            <dd>
+              <DataRate bytes={load?.in_bytes_per_s} />
+            </dd>
             <dt>Data out</dt>
-            <dd>{dataRate(load?.out_bytes_per_s)}</dd>
+            <dd>
+              <DataRate bytes={load?.out_bytes_per_s} />
+            </dd>
             <dt>CPU of the broker</dt>
             <dd>
               {percentText(load?.cpu_ratio)}
