@@ -275,6 +275,7 @@ bench: install dev ## measure optimizers and agents, as ratios to plain implemen
 	$(BIN)/python -m benchmarks.adaptation
 	$(BIN)/python -m benchmarks.correlation
 	$(BIN)/python -m benchmarks.pipeline
+	$(BIN)/python -m benchmarks.following
 	$(BIN)/python -m benchmarks.planners
 	$(BIN)/python -m benchmarks.goal_topologies
 
