@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import parquet
+from pyarrow import compute, parquet
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from spark_tasks.facts import FACTS, LEVELS, schema_of
@@ -28,6 +28,9 @@ from weir.errors import InvalidProblem
 FORMAT = 1
 FOLDER = "_kept"
 SPAN_S = 3600
+
+PART_ROWS = 2_000_000
+"""A part has about so many rows of sums: they are in memory several times over."""
 
 ROOTS = tuple(
     level.name for level in LEVELS.values() if level.source is None and "window" in level.keys
@@ -89,6 +92,36 @@ def by_span(rows: Any, windows: int) -> Iterator[tuple[int, Any]]:
     for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
         yield number, rows.take(pa.array(order[end : end + count]))
         end += count
+
+
+def window_cuts(windows: Sequence[Any]) -> list[int]:
+    """Return which windows parts of about PART_ROWS rows begin with, each of one window at least;
+    `windows` are columns of window numbers."""
+    numbers = [np.asarray(each.to_numpy()) for each in windows]
+    counted, rows = np.unique(np.concatenate(numbers), return_counts=True)
+    part = (np.cumsum(rows) - rows) // PART_ROWS
+    return [int(each) for each in counted[np.flatnonzero(np.diff(part, prepend=-1))]]
+
+
+def between(rows: Any, since: int, before: int | None) -> Any:
+    """Return the rows of the windows from `since` on, and below `before` unless it is None."""
+    kept = compute.greater_equal(rows["window"], since)
+    if before is not None:
+        kept = compute.and_(kept, compute.less(rows["window"], before))
+    return rows.filter(kept)
+
+
+def read_between(uri: str, since: int, before: int | None) -> list[Any]:
+    """Read the rows of those windows, and no row groups that have none of them."""
+    system, path = FileSystem.from_uri(uri)
+    pieces = []
+    with parquet.ParquetFile(path, filesystem=system) as file:
+        place = file.schema_arrow.get_field_index("window")
+        for number in range(file.num_row_groups):
+            range_ = file.metadata.row_group(number).column(place).statistics
+            if range_.max >= since and (before is None or range_.min < before):
+                pieces.append(between(file.read_row_group(number), since, before))
+    return pieces
 
 
 def part_name(span: int, number: int = 0) -> str:

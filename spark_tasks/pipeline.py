@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from pyarrow import compute as arrow
@@ -20,10 +21,13 @@ from spark_tasks.kept_sums import (
     WHOLE,
     Counts,
     Kept,
+    between,
     by_span,
     kept_at,
     part_name,
+    read_between,
     span_of,
+    window_cuts,
 )
 from spark_tasks.records import (
     RecordPiece,
@@ -187,18 +191,31 @@ def absorb_here(kept: Kept, records: Records, report: Report) -> dict[str, Count
             rows = merged(LEVELS[facts.level], [*map(read_table, kept.files_of(facts.name)), new])
             made = finished(facts, {facts.level: rows}, kept.window_s)
             kept.write_facts(facts.name, part_name(0), made)
-    spans: dict[int, dict[str, list[Any]]] = {}
+    spans: dict[int, dict[str, Any]] = {}
     for name in ROOTS:
         if name in levels:
             for span, rows in by_span(levels.pop(name), span_of(kept.window_s)):
-                spans.setdefault(span, {})[name] = [rows]
-    for name in ROOTS:
-        for span, places in kept.sums_of(name, spans).items():
-            spans[span].setdefault(name, []).extend(map(read_table, places))
+                spans.setdefault(span, {})[name] = rows
     for number, span in enumerate(sorted(spans)):
-        write_span(kept, part_name(span), spans.pop(span), BY_SPAN)
+        _write_parts(kept, span, spans.pop(span))
         report("write", number + 1, number + 1 + len(spans))
     return sums.counts
+
+
+def _write_parts(kept: Kept, span: int, new: Mapping[str, Any]) -> None:
+    """Add new rows of levels to the sums of a span, some neighbouring windows at a time."""
+    places = {name: kept.sums_of(name, {span}).get(span, []) for name in ROOTS}
+    old = [read_table(place, ["window"]) for several in places.values() for place in several]
+    cuts = window_cuts([rows["window"] for rows in [*new.values(), *old]])
+    for number, (since, before) in enumerate(zip_longest(cuts, cuts[1:])):
+        pieces: dict[str, list[Any]] = {}
+        for name in ROOTS:
+            some = [between(new[name], since, before)] if name in new else []
+            for place in places[name]:
+                some += read_between(place, since, before)
+            if any(map(len, some)):
+                pieces[name] = some
+        write_span(kept, part_name(span, number), pieces, BY_SPAN)
 
 
 def write_span(

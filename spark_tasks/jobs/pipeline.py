@@ -29,6 +29,7 @@ from spark_tasks.facts import LEVELS, Facts, finished_schema, schema_of
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, read_table, write_answer, write_table
 from spark_tasks.kept_sums import (
     BY_SPAN,
+    PART_ROWS,
     ROOTS,
     WHOLE,
     Counts,
@@ -48,9 +49,6 @@ TASKS_PER_CORE = 4
 
 TASK_ROWS = 4_000_000
 """A task reads about so many at most: its sums are in memory until they are written."""
-
-PART_ROWS = 2_000_000
-"""A part has about so many rows of sums: they are in memory several times over."""
 
 SAMPLE = 1000
 """Rows of a level that a task gives to choose the borders of parts by."""

@@ -68,9 +68,11 @@ def same(out: Path, other: Path) -> bool:
 
 @pytest.mark.parametrize("window_s", [1, 60, 3600, 5000])
 @pytest.mark.parametrize("parts", [1, 2, 7])
+@pytest.mark.parametrize("part_rows", [40, kept_sums.PART_ROWS])
 def test_facts_of_what_arrives_are_those_of_all_at_once(
-    tmp_path: Path, window_s: int, parts: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window_s: int, parts: int, part_rows: int
 ) -> None:
+    monkeypatch.setattr(kept_sums, "PART_ROWS", part_rows)
     source, into = tmp_path / "source", tmp_path / "in"
     window = ("--window", str(window_s))
     for _ in arrivals(source, into, window_s, parts):
@@ -78,6 +80,8 @@ def test_facts_of_what_arrives_are_those_of_all_at_once(
         shutil.rmtree(tmp_path / "whole", ignore_errors=True)
         assert run(into, tmp_path / "whole", *window)[0] == 0
         assert same(tmp_path / "out", tmp_path / "whole")
+    several = [file.name.split("-")[2] for file in (tmp_path / "out" / "topics").iterdir()]
+    assert any(number != "00000" for number in several) == (part_rows == 40 and window_s < 3600)
     assert len(facts_of(tmp_path / "out", "quarantined"))
     assert not (tmp_path / "whole" / "_kept").exists()
 
