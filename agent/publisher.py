@@ -24,6 +24,7 @@ from nats.aio.msg import Msg
 from agent.drivers.nats import names
 from weir.coordination.wire import token
 from weir_client import following
+from weir_client.delays import SENT_HEADER, sent_now
 from weir_client.following import (
     ACKNOWLEDGE_S,
     FAILURES,
@@ -211,12 +212,12 @@ class Publisher:
         who = token(self._own.name)
         payload = f"{self._life} {who} {number}".encode()
         if not self._own.reliable:
-            await client.publish(subject, payload)
+            await client.publish(subject, payload, headers={SENT_HEADER: sent_now()})
             self._tally.counts["published"] += 1
             return True
         # The same at every broker: sent again elsewhere it can be known again.
         sent_as = following.message_id(self._own.flow, self._own.name, self._life, number)
-        headers = {"Nats-Msg-Id": sent_as}
+        headers = {"Nats-Msg-Id": sent_as, SENT_HEADER: sent_now()}
         try:
             await client.jetstream(timeout=ACKNOWLEDGE_S).publish(subject, payload, headers=headers)
         except FAILURES as error:

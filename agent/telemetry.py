@@ -335,11 +335,13 @@ class Meter:
             now_sent = 0 if stats.out_before is None else stats.out_messages - stats.out_before
             self._between = before, now_sent
             self._load_of = life, stats.read_at
+        delays = stats.class_delays.take()
         classes = {
             name: {
                 "admitted": state.admitted,
                 "waiting": state.waiting,
                 **self._delivered.rates(name, "delivered_per_s", now=now),
+                **delays.get(name, {}),
             }
             for name, state in stats.classes.items()
         }

@@ -3,8 +3,9 @@ agent.traffic`.
 
 Publishers send numbered messages at a steady rate, whatever the gates do with them, each at the
 broker where it belongs (`agent.publisher`). Consumers connect as their class, are admitted or
-refused, and ask again; those of a reliable flow read its stream and check that of each publisher no
-number is missing, repeated or out of order. Subscribers receive flows on the streams of the map
+refused, and ask again, and report how long messages took (`weir_client.delays`); those of a
+reliable flow read its stream and check that of each publisher no number is missing, repeated or out
+of order. Subscribers receive flows on the streams of the map
 (`weir_client.subscriber`) and count what they filter. Everything survives the death of brokers and
 agents: whoever is cut off comes back after a moment.
 
@@ -47,6 +48,7 @@ from agent import publisher
 from agent.drivers.nats import names
 from agent.publisher import Access, Publisher, PublisherTraffic, Tally
 from agent.tasks import end
+from weir_client import delays
 from weir_client.following import ACKNOWLEDGE_S, FAILURES, connect, leave, until_lost
 from weir_client.receiving import Lost
 from weir_client.subscriber import Subscriber
@@ -261,8 +263,10 @@ class Clients:
         """Run one consumer: ask for admission, read messages, ask again when disconnected."""
         name = f"{wanted.name}#{number}"
         received: dict[str, tuple[str, int]] = {}
+        counted = delays.Delays()
 
         async def receive(message: Msg) -> None:
+            counted.receive(message.headers)
             self.tally.counts["delivered"] += 1
             if wanted.reliable:
                 self._check(name, received, message.data)
@@ -272,7 +276,7 @@ class Clients:
             self.tally.admitted += 1
             try:
                 await self._subscribe(client, wanted, receive)
-                await asyncio.Event().wait()
+                await counted.hand_over(client, wanted.name)
             finally:
                 self.tally.admitted -= 1
 

@@ -25,6 +25,7 @@ from typing import Any
 from nats import errors
 
 from weir_client import following, subjects
+from weir_client.delays import SENT_HEADER, sent_now
 from weir_client.following import ACKNOWLEDGE_S, FAILURES, Pauses, Whereabouts, happens
 from weir_client.links import Link, Links
 
@@ -69,12 +70,27 @@ class _Outgoing:
     headers: dict[str, str] | None
     is_reliable: bool
     done: asyncio.Future[None]
+    given_at: str
+    """When it was given to be published, as its header says; empty where it says nothing."""
     sent_at: float = 0.0
 
     def size(self) -> int:
-        """Return how many bytes the broker counts."""
-        lines = (len(f"{key}: {value}\r\n".encode()) for key, value in (self.headers or {}).items())
-        return len(self.payload) + (sum(lines) + len("NATS/1.0\r\n\r\n") if self.headers else 0)
+        """Return how many bytes the broker counts, without the time."""
+        return _size(self.payload, self.headers)
+
+    def headers_within(self, most: int) -> dict[str, str] | None:
+        """Return its headers, with the time where the whole has at most so many bytes."""
+        if not self.given_at:
+            return self.headers
+        timed = {**(self.headers or {}), SENT_HEADER: self.given_at}
+        return timed if _size(self.payload, timed) <= most else self.headers
+
+
+def _size(payload: bytes, headers: Mapping[str, str] | None) -> int:
+    if not headers:
+        return len(payload)
+    lines = (len(f"{key}: {value}\r\n".encode()) for key, value in headers.items())
+    return len(payload) + sum(lines) + len("NATS/1.0\r\n\r\n")
 
 
 class Publisher:
@@ -156,7 +172,8 @@ class Publisher:
     ) -> None:
         """Publish a message of a flow behind all that were given before. Of a reliable one, return
         once a broker has stored it; else once it is written to the broker where it belongs.
-        Calls may be concurrent. A header `Nats-Msg-Id` replaces the message's own id. Raises
+        Calls may be concurrent. A header `Nats-Msg-Id` replaces the message's own id, and
+        `Weir-Sent` the time of the call, which a message carries where there is room. Raises
         PublishError; after TimedOut, or when cancelled, it may be published nevertheless."""
         if self._is_closed:
             raise PublishError(f"{flow}: the publisher {self.name} is closed")
@@ -222,7 +239,8 @@ class _Lane:
             own = following.message_id(self.flow, name, life, self._number)
             headers.setdefault(ID_HEADER, own)
         done = asyncio.get_running_loop().create_future()
-        message = _Outgoing(self._number, payload, headers or None, is_reliable, done)
+        given_at = "" if SENT_HEADER in headers else sent_now()
+        message = _Outgoing(self._number, payload, headers or None, is_reliable, done, given_at)
         self._queue.append(message)
         self.wakes.set()
         return message
@@ -367,7 +385,10 @@ class _Lane:
             message.done.set_result(None)
         try:
             await client.publish(
-                subjects.ingress_subject(self.flow), message.payload, reply, message.headers
+                subjects.ingress_subject(self.flow),
+                message.payload,
+                reply,
+                message.headers_within(client.max_payload),
             )
         except (errors.BadHeaderError, errors.BadSubjectError, UnicodeEncodeError) as error:
             self._unacknowledged.pop(reply, None)
@@ -397,6 +418,10 @@ class _Lane:
             self._refusals.reset()
             if not message.done.done():
                 message.done.set_result(None)
+        elif refusal.kind is TooLarge and message.given_at:
+            # The stream takes less than the broker does: the time must not be what is too much.
+            message.given_at = ""
+            self._put_back(message)
         elif refusal.is_final:
             if not message.done.done():
                 message.done.set_exception(refusal.kind(f"{self.flow}: {refusal.why}"))

@@ -5,6 +5,7 @@
 | `weir.in.F` | publishers | messages of flow F |
 | `weir.where.F` | publishers | a request: where does a publisher of flow F belong? |
 | `weir.moved.F` | the agent | the place of some publisher of flow F has changed |
+| `weir.delays.C` | consumers of class C | what they counted of delays (`delays.py`) |
 | `weir.on.G.S.F` | the sender | frames of flow F on stream S of group G; a group is `weir.on.G` |
 | `weir.heard.F` | receivers | their replies to the flow's senders |
 | `weir.want` | receivers | which flows they want, as JSON |
@@ -33,6 +34,7 @@ from weir_client.frames import Place
 IN = "weir.in"
 WHERE = "weir.where"
 MOVED = "weir.moved"
+DELAYS = "weir.delays"
 ON = "weir.on"
 HEARD = "weir.heard"
 WANT = "weir.want"
@@ -67,6 +69,11 @@ def token(name: str) -> str:
 def name_of(quoted: str) -> str:
     """Return the name whose `token` this is."""
     return unquote(quoted)
+
+
+def delays_subject(consumer_class: str) -> str:
+    """Return where consumers of a class report delays to the agent."""
+    return f"{DELAYS}.{token(consumer_class)}"
 
 
 def ingress_subject(flow: str) -> str:

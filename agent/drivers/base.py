@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
 
+from agent.class_delays import ClassDelays
 from weir.coordination.wire import (
     KEEP_S,
     ClassSpec,
@@ -314,6 +315,8 @@ class Stats:
     delivered_at: float | None = None
     """When `delivered` was read, by the clock of `read_at`."""
     classes: Mapping[str, ClassAdmission] = field(default_factory=dict)
+    class_delays: ClassDelays = field(default_factory=ClassDelays)
+    """What consumers have reported of delays; whoever takes that empties it."""
     unmanaged: tuple[str, ...] = ()
     """The names of clients that belong to no class."""
     publishers: tuple[PublisherReading, ...] = ()

@@ -52,6 +52,8 @@ SPOKEN = (
     "weir.in.trades.!",
     "weir.in.kept",
     "weir.where.trades",
+    "weir.delays.gold",
+    "weir.delays.silver",
     "weir.moved.trades",
     "weir.to.n1.trades",
     "weir.to.n1.!",
@@ -157,7 +159,7 @@ MAY_ASK = {
 MAY_SAY = {
     "publisher": {"weir.in.trades", "weir.in.kept", "weir.where.trades"},
     "publisher that is not in the list of trades": {"weir.in.kept", "weir.where.trades"},
-    "consumer": set[str](),
+    "consumer": {"weir.delays.gold"},
     "subscriber": {"weir.heard.trades", "weir.want", "weir.place", "weir.carry", "weir.course"},
     "link": {"weir.ask.n1", "weir.interest.n1"},
     "stranger": {

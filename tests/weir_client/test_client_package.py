@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PURE = ("frames", "keeping", "kept_following", "multicast", "receiving", "sending", "subjects")
+PURE = (
+    "delays",
+    "frames",
+    "keeping",
+    "kept_following",
+    "multicast",
+    "receiving",
+    "sending",
+    "subjects",
+)
 IMPORT = """
 import importlib, sys
 

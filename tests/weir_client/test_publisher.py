@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import nats
 import pytest
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.js.api import StreamConfig
 
 from tests.nats_clients import processed
@@ -425,10 +427,34 @@ async def test_headers_go_along_and_an_id_may_be_given(tmp_path: Path) -> None:
         for _ in range(3):
             await feed.publish(TRADES, b"\0\xff", headers=own, reliable=True)
         (message,) = await broker.stored()
-        assert (message.data, message.headers) == (b"\0\xff", own)
+        headers = dict(message.headers)
+        assert abs(time.time() - float(headers.pop("Weir-Sent"))) < 60.0
+        assert (message.data, headers) == (b"\0\xff", own)
         await feed.publish(TRADES, headers={"Kind": "ask"})
         await feed.publish(TRADES, reliable=True)
         assert [m.headers.get("Kind") for m in await broker.stored()] == ["bid", "ask", None]
+
+
+async def test_the_time_of_a_message_is_left_out_where_there_is_no_room(tmp_path: Path) -> None:
+    async with brokers(tmp_path) as (broker,), await connected(broker) as feed:
+        await broker.store("narrow", max_msg_size=200)
+        heard = []
+
+        async def hear(message: Msg) -> None:
+            heard.append((len(message.data), message.headers))
+
+        own = {"Nats-Msg-Id": "7"}
+        stored_bytes = len("NATS/1.0\r\nNats-Msg-Id: 7\r\n\r\n")
+        await broker.agent.subscribe("weir.in.loose", cb=hear)
+        await broker.agent.subscribe("weir.in.narrow", cb=hear)
+        await processed(broker.agent)
+        await feed.publish("loose", bytes(4096))
+        await feed.publish("loose", bytes(9), headers={"Weir-Sent": "5"})
+        await feed.publish("narrow", bytes(200 - stored_bytes), headers=own, reliable=True)
+        await eventually(lambda: len(heard) == 4)
+        assert heard[:2] == [(4096, None), (9, {"Weir-Sent": "5"})]
+        # The stream refuses the first one, and stores the same message without its time.
+        assert ["Weir-Sent" in headers for _, headers in heard[2:]] == [True, False]
 
 
 async def test_what_waits_when_it_is_closed_raises_and_nothing_stays_open(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 from urllib.parse import quote, urlsplit, urlunsplit
 
+from agent.class_delays import ClassDelays
 from agent.drivers.base import (
     Batch,
     BrokerFacts,
@@ -30,7 +31,15 @@ from agent.drivers.base import (
     Stats,
     Unsupported,
 )
-from agent.drivers.nats import jetstream, names, neighbours, streams, whereabouts, wire
+from agent.drivers.nats import (
+    delay_reports,
+    jetstream,
+    names,
+    neighbours,
+    streams,
+    whereabouts,
+    wire,
+)
 from agent.drivers.nats.carry_over import Carrier
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.consumer_requests import ConsumerRequests
@@ -119,6 +128,8 @@ class NatsDriver:
             self._admission.subscribers.gone = self._mapped.remove_receiver
             self._admission.subscribers.compared = self._mapped.compare_receivers
         self._consumers = ConsumerRequests(self._own)
+        self._class_delays = ClassDelays()
+        self._delay_reports: asyncio.Task[None] | None = None
         self._set_aside = SetAside(self._losses)
         self._clock = ServerClock()
         self._changing = asyncio.Lock()
@@ -166,6 +177,12 @@ class NatsDriver:
             )
         if self._admission is not None:
             self._consumers.start(self._tasks)
+            if self._delay_reports is None:
+                book = self._admission.book
+                self._delay_reports = self._tasks.start(
+                    delay_reports.hear(self._own, self._class_delays, lambda: book.classes),
+                    "reports of delays",
+                )
         self._mapped.start()
         if self._jetstream:
             self._kept.start()
@@ -197,6 +214,9 @@ class NatsDriver:
         if self._whereabouts is not None:
             await end(self._whereabouts)
             self._whereabouts = None
+        if self._delay_reports is not None:
+            await end(self._delay_reports)
+            self._delay_reports = None
         await self._consumers.close()
         await self._mapped.close()
         await self._kept.close()
@@ -633,7 +653,7 @@ class NatsDriver:
         problems = stats.problems + stuck + self._kept.problems + self._mapped.problems
         if self._admission is not None:
             problems += self._admission.problems
-        return replace(stats, problems=problems)
+        return replace(stats, problems=problems, class_delays=self._class_delays)
 
 
 def _with_user(url: str, user: str, password: str) -> str:

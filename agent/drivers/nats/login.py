@@ -103,11 +103,13 @@ def subscriber_permissions(name: str) -> Permissions:
 
 def consumer_permissions(name: str, flow: str) -> Permissions:
     """Return the rights of a consumer of class `name`: to listen to one flow, or to read its stream
-    with consumers of its own, whose messages come to the class' own inboxes."""
+    with consumers of its own, whose messages come to the class' own inboxes, and to report the
+    delays of its class."""
     stream = names.delivery_stream(flow)
     delivered = names.delivery_subject(flow)
     return Permissions(
         publish=(
+            names.delays_subject(name),
             "$JS.API.INFO",
             "$JS.API.STREAM.NAMES",
             f"$JS.API.STREAM.INFO.{stream}",

@@ -10,6 +10,7 @@
 | questions of neighbour N to the agent | `weir.ask.N`, answered to the reply subject | | |
 | question of a publisher of flow F | `weir.where.F`, answered to the reply subject | | |
 | notice to publishers of flow F that their place has changed | `weir.moved.F` | | |
+| what consumers of class C counted of delays | `weir.delays.C` | | |
 | interest of broker A | | `weir.interest.A` | `WEIR_INTEREST`, one message per subject |
 | request of a class for a consumer of stream S | `weir.consumer.create.S.…`, `….durable.S.C` | | |
 | who acts for the broker | | `weir.fence` | `WEIR_FENCE`, one message |
@@ -30,9 +31,11 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 from weir.coordination.wire import DELIVERY_STREAM, INGRESS_STREAM, OUTBOX_STREAM, token
+from weir_client.subjects import DELAYS as DELAYS
 from weir_client.subjects import IN as IN
 from weir_client.subjects import MOVED as MOVED
 from weir_client.subjects import WHERE as WHERE
+from weir_client.subjects import delays_subject as delays_subject
 from weir_client.subjects import ingress_subject as ingress_subject
 from weir_client.subjects import moved_subject as moved_subject
 from weir_client.subjects import where_subject as where_subject

@@ -54,6 +54,7 @@ _NEXT = "$JS.API.CONSUMER.MSG.NEXT.*.*"
 REQUESTED = (
     "weir.in.*",
     "weir.where.*",
+    "weir.delays.*",
     "weir.heard.*",
     "weir.want",
     "weir.place",

@@ -1,5 +1,5 @@
 """Take what agents measured as records: for each minute of a system a batch of samples, and one of
-how long messages waited at gates."""
+how long messages took: at gates, to consumers, until answers."""
 
 import json
 from collections import Counter, defaultdict
@@ -47,6 +47,7 @@ LOAD = {
 """What agents report of their broker, and the metric that it is in records."""
 FLOW_RATES = ("offered_per_s", "passed_per_s", "shed_per_s", "passed_bytes_per_s")
 CLASS_LEVELS = ("admitted", "waiting")
+CLASS_COUNTS = ("skewed", "unanswered")
 
 Payload = Mapping[str, Any]
 
@@ -82,7 +83,7 @@ def _take(system: System, end: datetime) -> int:
             share = 1.0 - len(sound) / len(payloads)
             samples.append(json.dumps({**place, "metric": "suspect_ratio", "value": share}))
             samples += [json.dumps({**place, **record}) for record in _samples(sound, topics)]
-            delays += [json.dumps({**place, **record}) for record in _delays(sound)]
+            delays += [json.dumps({**place, **record}) for record in _delays(sound, topics)]
         _receive(system, minute, {RecordTable.SAMPLES: samples, RecordTable.DELAYS: delays})
     return len(by_minute)
 
@@ -110,21 +111,39 @@ def _receive(system: System, minute: datetime, records: Mapping[RecordTable, lis
                 return
 
 
-def _delays(sound: Sequence[Payload]) -> Iterator[dict[str, Any]]:
-    """Return how long messages waited at gates by the samples of one broker and slot, without place
-    and time: a record for each topic and bin."""
+def _delays(sound: Sequence[Payload], topics: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Return how long messages took by the samples of one broker and slot, without place and time:
+    at gates a record for each topic and bin, to consumers and until answers for each class of
+    `topics` and bin."""
+    for flow, records in _delays_of(sound, "flows", "gate"):
+        for record in records:
+            yield {"topic": flow, **record}
+    for kind in ("delivery", "answer"):
+        for name, records in _delays_of(sound, "classes", kind):
+            for record in records if name in topics else ():
+                yield {**_place(name, topics), **record}
+
+
+def _delays_of(
+    sound: Sequence[Payload], table: str, kind: str
+) -> Iterator[tuple[str, Iterator[dict[str, Any]]]]:
+    """Return the records of each entry that has delays of a kind."""
     bins: dict[str, Counter[int]] = defaultdict(Counter)
     longest: dict[str, float] = defaultdict(float)
     for payload in sound:
-        for flow, row in (payload.get("flows") or {}).items():
-            for bin_, messages in row.get("gate_delays", ()):
-                bins[flow][bin_] += messages
-            longest[flow] = max(longest[flow], row.get("gate_longest_s", 0.0))
-    for flow, counted in bins.items():
-        for bin_, messages in sorted(counted.items()):
-            gate = {"topic": flow, "kind": "gate", "delay_s": _longest_s(bin_, longest[flow])}
-            for start in range(0, messages, MOST_MESSAGES):
-                yield {**gate, "messages": min(MOST_MESSAGES, messages - start)}
+        for name, row in (payload.get(table) or {}).items():
+            for bin_, messages in row.get(f"{kind}_delays", ()):
+                bins[name][bin_] += messages
+            longest[name] = max(longest[name], row.get(f"{kind}_longest_s", 0.0))
+    for name, counted in bins.items():
+        yield name, _records(kind, counted, longest[name])
+
+
+def _records(kind: str, counted: Mapping[int, int], longest_s: float) -> Iterator[dict[str, Any]]:
+    for bin_, messages in sorted(counted.items()):
+        record = {"kind": kind, "delay_s": _longest_s(bin_, longest_s)}
+        for start in range(0, messages, MOST_MESSAGES):
+            yield {**record, "messages": min(MOST_MESSAGES, messages - start)}
 
 
 def _longest_s(bin_: int, longest_s: float) -> float:
@@ -159,6 +178,9 @@ def _samples(sound: Sequence[Payload], topics: Mapping[str, str]) -> Iterator[di
         for name, levels in _of_each(sound, "classes", metric).items():
             value = sum(levels) / len(levels)
             yield {**_place(name, topics), "metric": metric, "value": value}
+    for metric in CLASS_COUNTS:
+        for name, counts in _of_each(sound, "classes", metric).items():
+            yield {**_place(name, topics), "metric": metric, "value": sum(counts)}
 
 
 def _message_bytes(sound: Sequence[Payload]) -> dict[str, float]:

@@ -186,6 +186,16 @@ def _no_fault(address: str) -> str:
     return address
 
 
+def _bins(*, help_text: str) -> serializers.ListField:
+    """Return the field of a histogram of delays that may be absent."""
+    bin_ = serializers.ListField(
+        child=serializers.IntegerField(min_value=-(2**53), max_value=2**53),
+        min_length=2,
+        max_length=2,
+    )
+    return serializers.ListField(child=bin_, required=False, help_text=help_text)
+
+
 class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
     """Describe one flow at its ingress gate, over the last interval."""
 
@@ -244,13 +254,7 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
     )
     wait_mean_s = serializers.FloatField(required=False, help_text="Their mean wait.")
     wait_longest_s = serializers.FloatField(required=False, help_text="The longest such wait.")
-    gate_delays = serializers.ListField(
-        child=serializers.ListField(
-            child=serializers.IntegerField(min_value=-(2**53), max_value=2**53),
-            min_length=2,
-            max_length=2,
-        ),
-        required=False,
+    gate_delays = _bins(
         help_text="Bins, and how many messages left in the interval after a wait of each: above "
         "2^(bin/16) s and at most 2^((bin + 1)/16) s, those that did not wait at all in -479. "
         "Absent where none left, and of agents that do not count them.",
@@ -365,6 +369,27 @@ class ClassSampleSerializer(serializers.Serializer[dict[str, Any]]):
     admitted = serializers.IntegerField(required=False)
     waiting = serializers.IntegerField(required=False)
     delivered_per_s = serializers.FloatField(required=False)
+    delivery_delays = _bins(
+        help_text="Bins as in `gate_delays`, of how long messages took from their publishers to "
+        "the class' consumers, as these have reported since the last sample; absent where none has."
+    )
+    delivery_longest_s = serializers.FloatField(
+        required=False, help_text="The longest of these delays."
+    )
+    skewed = serializers.FloatField(
+        required=False,
+        help_text="How many of these messages came before they were sent, by the clocks of both "
+        "ends; their delays count as 0.",
+    )
+    answer_delays = _bins(
+        help_text="The same of requests of the class' consumers, until they were answered."
+    )
+    answer_longest_s = serializers.FloatField(
+        required=False, help_text="The longest of these delays."
+    )
+    unanswered = serializers.FloatField(
+        required=False, help_text="Requests that were not answered in time."
+    )
 
 
 class LinkSampleSerializer(serializers.Serializer[dict[str, Any]]):

@@ -28,12 +28,16 @@ FLOW = (
     *("profile_p99_s", "profile_p99_low_s", "profile_p99_high_s"),
     *("profile_own_p99_s", "profile_own_p99_low_s", "profile_own_p99_high_s"),
 )
-GATE_DELAYS = "gate_delays"
-"""The one member of a flow that is no amount: bins and how many messages each holds."""
+FLOW_DELAYS = ("gate_delays",)
+CLASS_DELAYS = ("delivery_delays", "answer_delays")
+"""The members of flows and classes that are no amounts: bins and how many messages each holds."""
 MOST_DELAYED = 10**10
 """Messages of all bins together: what an agent that was cut off for a day may have passed. A record
 holds a million of them, so a message makes no more than ten thousand records beyond its bins."""
-CLASS = ("admitted", "waiting", "delivered_per_s")
+CLASS = (
+    *("admitted", "waiting", "delivered_per_s"),
+    *("delivery_longest_s", "answer_longest_s", "skewed", "unanswered"),
+)
 LINK = ("sent_per_s", "received_per_s", "backlog", "backlog_peak")
 LOAD = (
     *("connections", "in_msgs_per_s", "out_msgs_per_s", "out_most_per_s"),
@@ -97,16 +101,20 @@ def _table(plain: object, names: tuple[str, ...], path: str) -> dict[str, dict[s
     return {name: _amounts(row, names, f"{path}.{name}") for name, row in rows.items()}
 
 
-def _flows(plain: object, path: str) -> dict[str, dict[str, Any]]:
-    flows: dict[str, dict[str, Any]] = {**_table(plain, FLOW, path)}
-    for flow, row in _object(plain, path).items():
-        if GATE_DELAYS in row:
-            where = f"{path}.{flow}.{GATE_DELAYS}"
-            flows[flow][GATE_DELAYS] = _delays(row[GATE_DELAYS], where)
-    delays = [row[GATE_DELAYS] for row in flows.values() if GATE_DELAYS in row]
-    if sum(messages for bins in delays for _, messages in bins) > MOST_DELAYED:
+def _delayed(
+    plain: object, names: tuple[str, ...], delays: tuple[str, ...], path: str
+) -> dict[str, dict[str, Any]]:
+    """Return entries with their amounts, and with the bins of `delays`."""
+    rows: dict[str, dict[str, Any]] = {**_table(plain, names, path)}
+    counted = 0
+    for name, row in _object(plain, path).items():
+        for member in delays:
+            if member in row:
+                bins = rows[name][member] = _delays(row[member], f"{path}.{name}.{member}")
+                counted += sum(messages for _, messages in bins)
+    if counted > MOST_DELAYED:
         raise InvalidProblem(path, f"count more than {MOST_DELAYED:,} messages by their delay")
-    return flows
+    return rows
 
 
 def _delays(plain: object, path: str) -> list[list[int]]:
@@ -172,8 +180,8 @@ def telemetry_checked(plain: object) -> dict[str, Any]:
     broker["sync_always"] = sync_always
     sample = {
         "interval_s": _amount(known.get("interval_s", 1.0), "telemetry.interval_s"),
-        "flows": _flows(known.get("flows", {}), "telemetry.flows"),
-        "classes": _table(known.get("classes", {}), CLASS, "telemetry.classes"),
+        "flows": _delayed(known.get("flows", {}), FLOW, FLOW_DELAYS, "telemetry.flows"),
+        "classes": _delayed(known.get("classes", {}), CLASS, CLASS_DELAYS, "telemetry.classes"),
         "links": _table(known.get("links", {}), LINK, "telemetry.links"),
         "lost": _table(known.get("lost", {}), LOST, "telemetry.lost"),
         "broker": broker,

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.telemetry.api.serializers import FlowSampleSerializer
-from apps.telemetry.domain.payload import FLOW, GATE_DELAYS, telemetry_checked
+from apps.telemetry.api.serializers import ClassSampleSerializer, FlowSampleSerializer
+from apps.telemetry.domain.payload import (
+    CLASS,
+    CLASS_DELAYS,
+    FLOW,
+    FLOW_DELAYS,
+    telemetry_checked,
+)
 from weir.errors import InvalidProblem
 from weir.queueing.wait_histogram import HIGHEST, LOWEST
 
@@ -114,8 +120,9 @@ def test_what_was_sent_between_two_counts_of_the_reading_before_is_no_contradict
     assert telemetry_checked({"classes": classes, "broker": broker})["suspect"]
 
 
-def test_what_is_taken_of_a_flow_is_what_the_api_describes():
-    assert {*FLOW, GATE_DELAYS} == set(FlowSampleSerializer().fields)
+def test_what_is_taken_of_flows_and_classes_is_what_the_api_describes():
+    assert {*FLOW, *FLOW_DELAYS} == set(FlowSampleSerializer().fields)
+    assert {*CLASS, *CLASS_DELAYS} == set(ClassSampleSerializer().fields)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +174,18 @@ def test_more_delays_than_an_agent_can_have_counted_are_refused():
     assert refused.value.path == "telemetry.flows"
     del flows["g"]
     assert telemetry_checked({"flows": flows})["flows"] == flows
+
+
+@pytest.mark.parametrize("member", CLASS_DELAYS)
+def test_delays_of_classes_are_taken_and_refused_as_those_of_flows(member):
+    classes = {"gold": {"admitted": 2, member: [[3, 2], [LOWEST, 1]], "skewed": 1}}
+    assert telemetry_checked({"classes": classes})["classes"] == classes
+    with pytest.raises(InvalidProblem) as refused:
+        telemetry_checked({"classes": {"gold": {member: [[HIGHEST + 1, 1]]}}})
+    assert refused.value.path == f"telemetry.classes.gold.{member}"
+    with pytest.raises(InvalidProblem) as refused:
+        telemetry_checked({"classes": {"gold": {m: [[3, 6 * 10**9]] for m in CLASS_DELAYS}}})
+    assert refused.value.path == "telemetry.classes"
 
 
 def test_a_profile_is_taken_with_the_ends_that_are_known():
