@@ -104,8 +104,10 @@ class Publisher:
         key: str,
         addresses: Mapping[str, str],
         options: dict[str, Any],
+        timed: bool = True,
     ) -> None:
         self.name = name
+        self.timed = timed
         self.life = secrets.token_hex(8)
         """It distinguishes the ids of messages from those of other processes with this name."""
         self.links = Links(name=name, key=key, options=options)
@@ -123,13 +125,16 @@ class Publisher:
         key: str,
         timeout_s: float = TIMEOUT_S,
         addresses: Mapping[str, str] | None = None,
+        timed: bool = True,
         **options: Any,
     ) -> Publisher:
         """Connect under the publisher's name, with the key of the system's clients. `addresses` of
-        brokers by name are for agents that are not told them; `options` are others of
-        `nats.connect`. Raises TimedOut when the broker is away, or lets nobody in, for that
-        long."""
-        publisher = cls(url, name=name, key=key, addresses=addresses or {}, options=options)
+        brokers by name are for agents that are not told them; unless `timed`, messages do not carry
+        the time at which they were given; `options` are others of `nats.connect`. Raises TimedOut
+        when the broker is away, or lets nobody in, for that long."""
+        publisher = cls(
+            url, name=name, key=key, addresses=addresses or {}, options=options, timed=timed
+        )
         pauses = Pauses(first_s=0.2, growth=2.0, longest_s=4.0)
         why: Exception = TimeoutError("no answer")
         try:
@@ -239,7 +244,8 @@ class _Lane:
             own = following.message_id(self.flow, name, life, self._number)
             headers.setdefault(ID_HEADER, own)
         done = asyncio.get_running_loop().create_future()
-        given_at = "" if SENT_HEADER in headers else sent_now()
+        is_timed = self._publisher.timed and SENT_HEADER not in headers
+        given_at = sent_now() if is_timed else ""
         message = _Outgoing(self._number, payload, headers or None, is_reliable, done, given_at)
         self._queue.append(message)
         self.wakes.set()

@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import nats
 import pytest
 from nats.aio.msg import Msg
 
 from agent import publisher, traffic
+from agent.class_delays import ClassDelays
 from agent.drivers.nats import names
 from agent.drivers.nats.admission import Admission
 from agent.drivers.nats.server_config import PUBLISHER_USER
@@ -122,6 +124,37 @@ async def test_publishers_offer_their_rate_and_consumers_get_what_is_delivered(
     # A busy machine publishes late, never more than what was due.
     assert published <= 200 * elapsed_s * 1.15
     assert delivered == pytest.approx(3 * published, rel=0.1)
+
+
+@pytest.mark.asyncio
+async def test_consumers_report_how_long_what_they_got_has_taken(stack: Stack) -> None:
+    secrets = brokers.secrets_of(stack.site, BROKER)
+    agent = await nats.connect(
+        brokers.address_of(stack.site, BROKER), user="agent", password=secrets.agent_password
+    )
+    reported = ClassDelays()
+
+    async def deliver(message: Msg) -> None:
+        await agent.publish(names.delivery_subject("tides"), message.data, headers=message.headers)
+
+    async def hear(message: Msg) -> None:
+        reported.add(names.name_of(message.subject.rsplit(".", 1)[1]), message.data)
+
+    await agent.subscribe(names.ingress_subject("tides"), cb=deliver)
+    await agent.subscribe(f"{names.DELAYS}.*", cb=hear)
+    taken: dict[str, Any] = {}
+
+    def is_reported() -> bool:
+        taken.update(reported.take())
+        return bool(taken)
+
+    async with playing(stack) as (_, admission):
+        await admission.admit({GOLD.name: ClassSpec(flow="tides", limit=2)})
+        await eventually(is_reported)
+    await agent.close()
+    assert taken.keys() == {GOLD.name}
+    assert sum(messages for _, messages in taken[GOLD.name]["delivery_delays"]) > 1
+    assert reported.refused == 0
 
 
 @pytest.mark.asyncio

@@ -457,6 +457,12 @@ async def test_the_time_of_a_message_is_left_out_where_there_is_no_room(tmp_path
         assert ["Weir-Sent" in headers for _, headers in heard[2:]] == [True, False]
 
 
+async def test_a_publisher_that_is_not_timed_adds_no_header(tmp_path: Path) -> None:
+    async with brokers(tmp_path) as (broker,), await connected(broker, timed=False) as feed:
+        await feed.publish(TRADES, headers={"Nats-Msg-Id": "7"}, reliable=True)
+        assert [message.headers for message in await broker.stored()] == [{"Nats-Msg-Id": "7"}]
+
+
 async def test_what_waits_when_it_is_closed_raises_and_nothing_stays_open(tmp_path: Path) -> None:
     async with brokers(tmp_path) as (broker,):
         broker.answers[TRADES] = WAIT

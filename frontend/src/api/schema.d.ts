@@ -7324,6 +7324,30 @@ export interface components {
             waiting?: number;
             /** Format: double */
             delivered_per_s?: number;
+            /** @description Bins as in `gate_delays`, of how long messages took from their publishers to the class' consumers, as these have reported since the last sample; absent where none has. */
+            delivery_delays?: number[][];
+            /**
+             * Format: double
+             * @description The longest of these delays.
+             */
+            delivery_longest_s?: number;
+            /**
+             * Format: double
+             * @description How many of these messages came before they were sent, by the clocks of both ends; their delays count as 0.
+             */
+            skewed?: number;
+            /** @description The same of requests of the class' consumers, until they were answered. */
+            answer_delays?: number[][];
+            /**
+             * Format: double
+             * @description The longest of these delays.
+             */
+            answer_longest_s?: number;
+            /**
+             * Format: double
+             * @description Requests that were not answered in time.
+             */
+            unanswered?: number;
         };
         /** @description One fitted number with its 95 % interval. */
         Coefficient: {

@@ -302,6 +302,47 @@ def test_delays_of_samples_that_contradict_their_broker_are_left_out(lab):
     assert sum(row["messages"] for row in delays_of(lab)) == sum(counted(samples[7:]).values())
 
 
+def test_what_consumers_counted_are_deliveries_and_answers_of_their_class(lab):
+    desks = {
+        "delivery_delays": [[LOWEST, 2], [3, 5]],
+        "delivery_longest_s": 1.17,
+        "skewed": 1,
+        "answer_delays": [[-20, 3]],
+        "answer_longest_s": 0.42,
+        "unanswered": 4,
+    }
+    gone = {"delivery_delays": [[3, 1]], "delivery_longest_s": 1.17}
+    payload = telemetry_checked({"classes": {"desks": desks, "gone": gone}})
+    for second in (0, 1, 20):
+        at = NOON + timedelta(seconds=second)
+        Sample.objects.create(broker=lab.there, at=at, payload=payload)
+    assert measurements_take(NOON + timedelta(seconds=75)) == 1
+    assert not SetAsideRow.objects.exists()
+    rows = kept(lab.system)
+    here = {"broker": "there", "topic": "prices", "consumer_class": "desks"}
+    since = NOON.timestamp()
+    assert [row for row in rows if row.get("kind")] == [
+        {"at_s": since + slot, **here, "kind": kind, "delay_s": delay_s, "messages": times * number}
+        for slot, times in ((0, 2), (20, 1))
+        for kind, delay_s, number in (
+            ("delivery", 0.0, 2),
+            ("delivery", 1.17, 5),
+            ("answer", upper_edge_s(-20), 3),
+        )
+    ]
+    counts = {
+        (row["at_s"] - since, row["metric"]): row["value"]
+        for row in rows
+        if row.get("metric") in ("skewed", "unanswered") and row["consumer_class"] == "desks"
+    }
+    assert counts == {
+        (0.0, "skewed"): 2.0,
+        (0.0, "unanswered"): 8.0,
+        (20.0, "skewed"): 1.0,
+        (20.0, "unanswered"): 4.0,
+    }
+
+
 def test_more_messages_than_a_record_holds_are_several(lab):
     row = {"gate_delays": [[3, 2_500_000]], "gate_longest_s": 1.17}
     payload = telemetry_checked({"flows": {"prices": row}})
