@@ -7,12 +7,15 @@ bounded number of messages until the next report to the control plane, which wou
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated, Any
 
 import msgspec
 
 from weir.queueing.delay_counts import DelayCounts
 from weir.queueing.wait_histogram import HIGHEST, LONGEST_S, LOWEST, Piece
+
+log = logging.getLogger("weir.agent.delays")
 
 MOST_REPORT_BYTES = 32_768
 """A report of two histograms with every bin is shorter."""
@@ -72,25 +75,24 @@ class ClassDelays:
     """What consumers have reported since it was last taken, by class."""
 
     def __init__(self) -> None:
-        self.refused = 0
-        """Reports that were malformed, or one too many."""
         self._classes: dict[str, _Counted] = {}
         self._messages = 0
 
     def add(self, name: str, report: bytes) -> None:
-        """Count what a consumer of the class reports, or count the report as refused."""
+        """Count what a consumer of the class reports; nothing of a report that is malformed, or one
+        too many."""
         try:
             if len(report) > MOST_REPORT_BYTES:
                 raise ValueError("it is too long")
             plain = msgspec.json.decode(report, type=_Report)
-        except ValueError:
-            self.refused += 1
+        except ValueError as error:
+            log.info("a report of delays of class %s was refused: %s", name, error)
             return
         delivery, answer = plain.delivery.piece(), plain.answer.piece()
         messages = delivery.messages + answer.messages + plain.skewed + plain.unanswered
         too_many = max(delivery.messages, answer.messages) > MOST_REPORTED
         if too_many or self._messages + messages > MOST_COUNTED:
-            self.refused += 1
+            log.info("a report of delays of class %s was refused: %d messages", name, messages)
             return
         self._messages += messages
         counted = self._classes.setdefault(name, _Counted())

@@ -154,7 +154,6 @@ async def test_consumers_report_how_long_what_they_got_has_taken(stack: Stack) -
     await agent.close()
     assert taken.keys() == {GOLD.name}
     assert sum(messages for _, messages in taken[GOLD.name]["delivery_delays"]) > 1
-    assert reported.refused == 0
 
 
 @pytest.mark.asyncio
