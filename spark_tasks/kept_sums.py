@@ -22,7 +22,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from spark_tasks.facts import FACTS, LEVELS, schema_of
 from spark_tasks.io import read_table, write_table
-from spark_tasks.records import Mark, Records
+from spark_tasks.records import REFUSED, Mark, Records
 from weir.errors import InvalidProblem
 
 FORMAT = 1
@@ -180,17 +180,25 @@ class Kept:
             self.counts.setdefault(table, Counts()).add(each)
         for facts in FACTS:
             self.sizes[facts.name] = self._size_after(facts.name)
-        self.known |= {each.file: each.mark for each in records.files}
+        refused = set(records.refused["file"].to_pylist())
+        for one in records.files:
+            self.known[one.file] = (REFUSED, one.mark[1]) if one.file in refused else one.mark
         self.step += 1
         if self.keep:
             self._write_state()
         self._move()
 
+    def drop_step(self) -> None:
+        """Forget the step that was being made."""
+        system, folder = FileSystem.from_uri(self.staged)
+        if system.get_file_info(folder).type == FileType.Directory:
+            system.delete_dir(folder)
+
     def finish(self) -> bytes:
         """Give every table a file, forget sums that nobody will need, and return what is said of
         all facts together, as JSON."""
         system, out = FileSystem.from_uri(self.out_uri)
-        for facts in FACTS:
+        for facts in FACTS if self.step else ():
             if not self.sizes.get(facts.name) and not self.files_of(facts.name):
                 empty = facts.finish(schema_of(LEVELS[facts.level]).empty_table(), self.window_s)
                 uri = f"{self.out_uri}/{facts.name}/{part_name(0)}-0.parquet"
@@ -259,13 +267,20 @@ def kept_at(out_uri: str, window_s: int) -> Kept:
     name = folder.split("/")[-2]
     kept = Kept(out_uri=out_uri, window_s=window_s, keep=True)
     if system.get_file_info(f"{folder}/state.json").type != FileType.File:
-        if any(map(kept.files_of, (facts.name for facts in FACTS))):
-            message = "holds facts of which nothing is kept; name a new folder for these"
+        _, out = FileSystem.from_uri(out_uri)
+        inside = system.get_file_info(FileSelector(out, allow_not_found=True))
+        if {each.base_name for each in inside} - {FOLDER, "summary.json"}:
+            message = "is not empty, and nothing is kept in it; name a new folder for these facts"
             raise InvalidProblem(name, message)
         kept._move()
         return kept
     with system.open_input_stream(f"{folder}/state.json") as file:
-        document = json.loads(file.read())
+        content = file.read()
+    try:
+        document = json.loads(content)
+    except ValueError:
+        message = f"its {FOLDER}/state.json is damaged; name a new folder"
+        raise InvalidProblem(name, message) from None
     if document["format"] != FORMAT:
         message = f"was written by another version of Weir (format {document['format']})"
         raise InvalidProblem(name, f"{message}; name a new folder")

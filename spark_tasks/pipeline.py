@@ -32,6 +32,7 @@ from spark_tasks.kept_sums import (
 from spark_tasks.records import (
     RecordPiece,
     Records,
+    RecordsChanged,
     check_same,
     new_records_at,
     read_piece,
@@ -43,6 +44,9 @@ LONGEST_WINDOW_S = 86_400
 
 UNFINISHED_S = 60.0
 """A file that is no Parquet and younger is taken for one that is being written."""
+
+CLOCKS_S = 5.0
+"""By so much the clock of the storage may be before this one."""
 
 STEP_ROWS = 8_000_000
 """One process reads about so many in a step: their sums are in memory."""
@@ -128,7 +132,7 @@ def compute(
 
     With `keep`, of those records that were not read yet, in steps of about `most_rows` rows, each
     of which counts as a whole (`spark_tasks.kept_sums`); else of all, in a new folder. Raises
-    InvalidProblem.
+    InvalidProblem. Files that change while they are read are left for the next time.
     """
     if not keep:
         kept = Kept(out_uri=out_uri, window_s=check_window(window_s), keep=False)
@@ -138,24 +142,35 @@ def compute(
     kept = kept_at(out_uri, check_window(window_s))
     records = _not_read_yet(uri, kept)
     for share in records.shares(most_rows):
-        kept.commit(share, absorb(kept, share, report))
+        try:
+            counts = absorb(kept, share, report)
+        except (RecordsChanged, FileNotFoundError):
+            # They are as if nobody had looked yet, and the next step is another one's.
+            kept.drop_step()
+            continue
+        kept.commit(share, counts)
     return kept.finish()
 
 
-def check_readable(uri: str, out_uri: str, *, window_s: int, keep: bool) -> int:
+def check_readable(
+    uri: str, out_uri: str, *, window_s: int, keep: bool, patient: bool = False
+) -> int:
     """Check what can be checked before anything is computed; return how many files of records there
-    are to read. Raises InvalidProblem."""
+    are to read. Raises InvalidProblem, unless `patient` also where there are no records."""
     check_window(window_s)
-    records = _not_read_yet(uri, kept_at(out_uri, window_s)) if keep else records_at(uri)
+    if not keep:
+        return len(records_at(uri).files)
+    kept = kept_at(out_uri, window_s)
+    records = _not_read_yet(uri, kept)
+    if not (kept.step or records.pieces or patient):
+        records_at(uri)
     return len(records.files)
 
 
 def _not_read_yet(uri: str, kept: Kept) -> Records:
     """Return the files of records that are new. Raises InvalidProblem."""
-    records = new_records_at(uri, kept.known, unfinished_since_s=time.time() - UNFINISHED_S)
-    if not (kept.step or records.pieces):
-        records_at(uri)
-    return records
+    now_s = time.time()
+    return new_records_at(uri, kept.known, unfinished=(now_s - UNFINISHED_S, now_s + CLOCKS_S))
 
 
 def compute_here(

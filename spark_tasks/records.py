@@ -123,6 +123,15 @@ class RecordPiece:
 Mark = tuple[int, int]
 """The size of a file and when it was changed, in nanoseconds: another one where it was replaced."""
 
+REFUSED = -1
+"""In the place of the size: none of the file was used, so that it may be mended."""
+
+NEVER = (np.inf, -np.inf)
+
+
+class RecordsChanged(InvalidProblem):
+    """A file of records that changed while it was read."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFile:
@@ -203,13 +212,14 @@ def records_at(uri: str) -> Records:
 
 
 def new_records_at(
-    uri: str, known: Mapping[str, Mark], *, unfinished_since_s: float = np.inf
+    uri: str, known: Mapping[str, Mark], *, unfinished: tuple[float, float] = NEVER
 ) -> Records:
     """Look at those files of a folder of records that are not `known`, by their paths in it.
 
-    A file that is no Parquet and was written since `unfinished_since_s` (Unix seconds) is taken for
-    one that is being written, and left out. Raises InvalidProblem where there is no such folder, or
-    a file that is known is another one by now.
+    A file that is no Parquet and was written in the time `unfinished` (Unix seconds) is taken for
+    one that is being written, and left out; so is one that changes while it is looked at. One that
+    was called otherwise when it was known has no pieces. Raises InvalidProblem where there is no
+    such folder, or a file that is known is another one by now.
     """
     system, root = FileSystem.from_uri(uri)
     root = root.rstrip("/")
@@ -223,37 +233,49 @@ def new_records_at(
     files: list[RecordFile] = []
     pieces: list[RecordPiece] = []
     refused: list[dict[str, Any]] = []
-    for table in TABLES:
-        if system.get_file_info(f"{root}/{table}").type != FileType.Directory:
+    there = [
+        (table, each.path, each.path[len(root) + 1 :], _mark(each))
+        for table in TABLES
+        if system.get_file_info(f"{root}/{table}").type == FileType.Directory
+        for each in files_of(system, f"{root}/{table}")
+        if each.type == FileType.File
+    ]
+    gone = {known[file] for file in known.keys() - {file for _, _, file, _ in there}}
+    for table, path, file, mark in there:
+        before = known.get(file)
+        if before in (mark, (REFUSED, mark[1])):
             continue
-        for each in files_of(system, f"{root}/{table}"):
-            file, mark = each.path[len(root) + 1 :], (each.size, each.mtime_ns)
-            if file in known:
-                if known[file] != mark:
-                    message = "has other bytes than when it was read; begin a new folder of facts"
-                    raise InvalidProblem(file, message)
+        if before is not None and before[0] != REFUSED:
+            message = "has another size or time than when it was read; begin a new folder of facts"
+            raise InvalidProblem(file, message)
+        here = RecordFile(table=table, path=path, file=file, mark=mark)
+        # Storage that knows whole seconds alone gives many files the same time.
+        if mark in gone and mark[1] % 10**9:
+            files.append(here)
+            continue
+        rows, problem = 0, None
+        try:
+            with parquet.ParquetFile(path, filesystem=system) as opened:
+                shape, schema = opened.metadata, opened.schema_arrow
+            rows = shape.num_rows
+            problem = misfit(schema, table)
+        except UNREADABLE as error:
+            if unfinished[0] <= mark[1] / 1e9 <= unfinished[1]:
                 continue
-            rows, problem = 0, None
-            try:
-                with parquet.ParquetFile(each.path, filesystem=system) as opened:
-                    shape, schema = opened.metadata, opened.schema_arrow
-                rows = shape.num_rows
-                problem = misfit(schema, table)
-            except UNREADABLE as error:
-                if each.mtime_ns / 1e9 >= unfinished_since_s:
-                    continue
-                problem = f"cannot be read as Parquet: {_first_line(error)}"
-            files.append(RecordFile(table=table, path=each.path, file=file, mark=mark))
-            if problem is not None:
-                row = {"table": table, "file": file, "row": WHOLE_FILE, "rows": rows}
-                refused.append({**row, "problem": problem})
-                continue
-            first = 0
-            for at in range(shape.num_row_groups):
-                here = shape.row_group(at).num_rows
-                place = {"table": table, "path": each.path, "file": file, "row_group": at}
-                pieces.append(RecordPiece(**place, first_row=first, rows=here))
-                first += here
+            problem = f"cannot be read as Parquet: {_first_line(error)}"
+        if unfinished != NEVER and _mark(system.get_file_info(path)) != mark:
+            continue
+        files.append(here)
+        if problem is not None:
+            row = {"table": table, "file": file, "row": WHOLE_FILE, "rows": rows}
+            refused.append({**row, "problem": problem})
+            continue
+        first = 0
+        for at in range(shape.num_row_groups):
+            group_rows = shape.row_group(at).num_rows
+            place = {"table": table, "path": path, "file": file, "row_group": at}
+            pieces.append(RecordPiece(**place, first_row=first, rows=group_rows))
+            first += group_rows
     return Records(
         uri=uri,
         files=files,
@@ -264,16 +286,18 @@ def new_records_at(
 
 def check_same(records: Records, *, alone: bool) -> None:
     """Check that no file was replaced or removed meanwhile, and none added where these shall be
-    `alone`. Raises InvalidProblem."""
+    `alone`. Raises RecordsChanged."""
     system, _ = FileSystem.from_uri(records.uri)
     now = system.get_file_info([each.path for each in records.files])
-    same = all(
-        (each.size, each.mtime_ns) == file.mark
-        for each, file in zip(now, records.files, strict=True)
-    )
+    same = [_mark(each) for each in now] == [each.mark for each in records.files]
     if not same or (alone and len(new_records_at(records.uri, {}).files) != len(records.files)):
         message = "the records have changed since this was started; start again"
-        raise InvalidProblem(_name_of(records.uri), message)
+        raise RecordsChanged(_name_of(records.uri), message)
+
+
+def _mark(info: Any) -> Mark:
+    """Return the mark of a file; of one that is gone, none that a file has."""
+    return (info.size, info.mtime_ns) if info.type == FileType.File else (REFUSED, REFUSED)
 
 
 def _name_of(uri: str) -> str:
@@ -402,7 +426,8 @@ def _checked(given: Any, column: Column) -> tuple[Any, list[tuple[str, np.ndarra
             values = compute.min_element_wise(values, most, skip_nulls=False)
         values = values.cast(pa.int64())
     else:
-        values = values.cast(pa.float64(), safe=False)
+        # Of two zeros with different signs, which is the least depends on who comes first.
+        values = compute.add(values.cast(pa.float64(), safe=False), 0.0)
     # A null has no value to check; what stands for it is allowed.
     stand_in = column.default if column.default is not None else max(column.least, 0.0)
     array = compute.fill_null(values, pa.scalar(stand_in, values.type)).to_numpy()

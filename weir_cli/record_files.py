@@ -119,7 +119,7 @@ def _of_text(header: bytes, rows: Iterable[tuple[bytes, int]], path: Path) -> It
         held.append(row)
         number += counts
         digest.update(row)
-    if number or not first:
+    if number:
         yield Batch(first_row=first, body=b"".join(held), digest=digest.hexdigest())
 
 
@@ -145,6 +145,8 @@ def _of_parquet(stream: io.BufferedReader, path: Path) -> Iterator[Batch]:
         return
     try:
         with parquet.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False) as file:
+            if not file.metadata.num_rows:
+                return
             if small and file.metadata.num_rows <= MOST_ROWS:
                 stream.seek(0)
                 yield Batch(first_row=0, body=stream.read(), digest=digest)

@@ -49,12 +49,15 @@ def send_command(
     refused = False
     try:
         for path, of_file in zip(files, formats, strict=True):
+            before = len(answers)
             try:
                 for batch in batches_of(path, of_file):
                     answer, repeated = _send(weir, of, table, batch, name, FORMATS[of_file])
                     answers.append(answer)
                     if not json_output:
                         _print(weir, path, batch, answer, repeated)
+                if len(answers) == before and not json_output:
+                    print(f"{_where(path)}: 0 rows", flush=True)
             except CommandError as error:
                 of_weir = error.problem if isinstance(error, Refused) else None
                 if error.status != UNFIT or (of_weir and of_weir.status not in OF_A_FILE):
@@ -107,7 +110,7 @@ def _post(
 
 
 def _print(weir: Weir, path: Path, batch: Batch, answer: RecordBatch, repeated: bool) -> None:
-    where = plain(path) if path != STDIN else "standard input"
+    where = _where(path)
     if batch.first_row:
         where += f" from row {batch.first_row:,}"
     rows = counted(answer.rows, "row")
@@ -117,6 +120,10 @@ def _print(weir: Weir, path: Path, batch: Batch, answer: RecordBatch, repeated: 
     print(f"{where}: {became}", flush=True)
     if answer.waiting:
         _print_problems(weir, answer)
+
+
+def _where(path: Path) -> str:
+    return plain(path) if path != STDIN else "standard input"
 
 
 def _print_problems(weir: Weir, answer: RecordBatch) -> None:

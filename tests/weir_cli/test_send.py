@@ -108,6 +108,18 @@ def test_rows_set_aside_are_counted_by_problem(weir: Terminal, harbour: System, 
     )
 
 
+def test_files_without_rows_are_no_batches(weir: Terminal, harbour: System, tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text("")
+    (tmp_path / "b.csv").write_text("at_s,topic,publisher\n")
+    names = ("at_s", "topic", "publisher")
+    nothing = pa.table({name: pa.array([], pa.string()) for name in names})
+    parquet.write_table(nothing, tmp_path / "c.parquet")
+    files = [tmp_path / name for name in ("a.jsonl", "b.csv", "c.parquet")]
+    assert weir("send", "messages", *files) == 0, weir.err
+    assert weir.out == "".join(f"{file}: 0 rows\n" for file in files)
+    assert not RecordBatch.objects.exists()
+
+
 def test_standard_input_is_sent(weir: Terminal, harbour: System, monkeypatch: pytest.MonkeyPatch):
     body = lines_of(rows_of(3)).encode()
 

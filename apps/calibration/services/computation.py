@@ -46,9 +46,13 @@ def freeze(
     by_minute = minutes * 60.0 > KEEP_SAMPLES.total_seconds()
     if by_minute:
         end = end.replace(second=0, microsecond=0)
+        minutes = math.ceil(minutes)
         window_s = _whole_minutes(minutes, window_s)
     elif window_s is None:
         window_s = WINDOW_S
+    if window_s > minutes * 60.0:
+        message = f"must be at most {minutes * 60.0:,g}: that long ago it begins"
+        raise ApplicationError.of_field("window_s", message)
     since = end - timedelta(minutes=minutes)
     payload, samples = fit_document(
         system,
@@ -93,8 +97,9 @@ def _whole_minutes(minutes: float, window_s: float | None) -> float:
     if window_s is None:
         return float(least_s)
     if window_s % MINUTE_S or window_s < least_s:
-        span = duration(minutes * 60)
-        message = f"must be a multiple of {MINUTE_S} and at least {least_s:,} for {span}"
+        message = (
+            f"must be a multiple of {MINUTE_S} and at least {least_s:,} for {minutes:,g} minutes"
+        )
         raise ApplicationError.of_field("window_s", message)
     return window_s
 

@@ -166,7 +166,7 @@ def _reading(
     began_s = until_s - window_minutes(slo.window_s) * MINUTE_S
     return SloReading(
         slo=slo,
-        since=None if term is None else _at(min(until_s, max(term.since_s, began_s))),
+        since=None if term is None or term.since_s > now_s else _at(max(term.since_s, began_s)),
         until=_at(until_s),
         compliance=compliance(counts, objective=slo.objective, window_s=slo.window_s),
         judged_until=_at(latest[slo.pk][0] + MINUTE_S) if slo.pk in latest else None,

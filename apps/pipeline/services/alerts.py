@@ -101,5 +101,5 @@ def _reason(reading: SloReading, change: CallChange) -> str:
     if change.action == AlertAction.SPEND_BUDGET:
         return f"{missed} missed of {held.budget_minutes:g} that may be."
     if held.budget_left is None:
-        return "Nothing was measured since the budget began."
+        return "No minute of its window was measured."
     return f"{percent(held.budget_left)} of the budget is left."

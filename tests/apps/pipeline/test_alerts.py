@@ -179,7 +179,7 @@ def test_a_spent_budget_is_noted_once_and_an_edit_begins_anew(slo: Slo) -> None:
     assert last[2] == {name: None if name == "alert" else False for name in last[1]}
     assert ObjectiveTerm.objects.get().spent_s is None
     assert AuditEntry.objects.filter(action="recover").latest("id").reason == (
-        "Nothing was measured since the budget began."
+        "No minute of its window was measured."
     )
 
 

@@ -206,6 +206,14 @@ def test_records_that_come_late_change_a_verdict(system: System) -> None:
     assert judged(slo)[0].messages == 2
 
 
+def test_a_budget_that_has_not_begun_has_no_beginning(system: System) -> None:
+    slo = promise(system, "delay_mean_s", 0.1)
+    edit(slo, BEGAN_S + 305, target=3.0)
+    objectives_judge(datetime.fromtimestamp(BEGAN_S + 310, UTC))
+    assert read(slo, BEGAN_S + 310).since is None
+    assert read(slo, BEGAN_S + 370).since == datetime.fromtimestamp(BEGAN_S + 360, UTC)
+
+
 def test_an_edited_objective_begins_a_new_budget(system: System) -> None:
     slo = promise(system, "delay_mean_s", 0.1)
     receive(system, "deliveries", [delivery(minute, 1.0) for minute in range(4)])

@@ -135,8 +135,25 @@ def test_what_agents_measured_is_what_sums_hold(lab: Lab) -> None:
 @pytest.mark.parametrize("window_s", [10.0, 90.0, 60.0])
 def test_windows_that_sums_do_not_have_are_refused(lab: Lab, admin: Any, window_s: float) -> None:
     keep_minutes(lab, 10)
-    with pytest.raises(ApplicationError, match="a multiple of 60 and at least 420 for 7 days"):
+    with pytest.raises(
+        ApplicationError, match="a multiple of 60 and at least 420 for 10,080 minutes"
+    ):
         fit_request(system=lab.system, actor=admin, minutes=7 * 1440.0, window_s=window_s)
+
+
+@pytest.mark.parametrize(("minutes", "window_s"), [(0.5, 31.0), (60.0, 7200.0)])
+def test_window_longer_than_what_is_fitted_is_refused(
+    lab: Lab, admin: Any, minutes: float, window_s: float
+) -> None:
+    with pytest.raises(ApplicationError, match="window_s: must be at most"):
+        fit_request(system=lab.system, actor=admin, minutes=minutes, window_s=window_s)
+
+
+def test_part_of_a_minute_of_sums_is_a_minute(lab: Lab, admin: Any) -> None:
+    keep_minutes(lab, 60)
+    run = fit_request(system=lab.system, actor=admin, minutes=30.1)
+    since, until = (datetime.fromisoformat(run.parameters[name]) for name in ("since", "until"))
+    assert (until - since, until.second) == (timedelta(minutes=31), 0)
 
 
 def test_nothing_measured_says_over_which_time(lab: Lab, admin: Any) -> None:

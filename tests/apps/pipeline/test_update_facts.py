@@ -3,6 +3,7 @@ all of them at once, whatever dies between."""
 
 import contextlib
 import fcntl
+import math
 import os
 import shutil
 import subprocess
@@ -134,7 +135,13 @@ def test_what_cannot_be_brought_up_to_date_is_refused_and_stays(tmp_path: Path) 
     arrive(source, 4)
     assert run(source, tmp_path / "plain")[0] == 0
     status, errors = run(source, tmp_path / "plain", "--update")
-    assert (status, "nothing is kept" in errors) == (2, True)
+    assert (status, "nothing is kept in it" in errors) == (2, True)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "notes.txt").write_text("mine")
+    assert run(source, tmp_path / "own", "--update")[0] == 2
+    assert [file.name for file in (tmp_path / "own").iterdir()] == ["notes.txt"]
+    status, errors = run(source, tmp_path, "--update")
+    assert (status, "lies in" in errors) == (2, True)
     assert run(source, out, "--update")[0] == 0
     shutil.copytree(out, tmp_path / "before")
     status, errors = run(source, out, "--update", "--window", "30")
@@ -142,13 +149,91 @@ def test_what_cannot_be_brought_up_to_date_is_refused_and_stays(tmp_path: Path) 
     assert run(source, out)[0] == 2
     write(source, "messages", [{"at_s": BEGAN_S, "topic": "t", "publisher": "p"}])
     status, errors = run(source, out, "--update")
-    assert (status, "messages/part-0.parquet: has other bytes" in errors) == (2, True)
+    assert (status, "messages/part-0.parquet: has another size or time" in errors) == (2, True)
     assert same(out, tmp_path / "before")
     status, errors = run(tmp_path / "nowhere", tmp_path / "new", "--update")
     assert (status, "no such folder" in errors) == (2, True)
     (tmp_path / "file").write_text("")
     assert run(source, tmp_path / "file", "--update")[0] == 2
     assert run(source, tmp_path / "no" / "folder", "--update")[0] == 2
+
+
+def test_state_that_is_damaged_is_refused(tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    arrive(source, 4)
+    assert run(source, out, "--update")[0] == 0
+    (out / "_kept" / "state.json").write_text("")
+    status, errors = run(source, out, "--update")
+    assert (status, "state.json is damaged" in errors) == (2, True)
+
+
+def test_file_that_could_not_be_used_is_read_once_it_is_mended(tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    write(source, "messages", [{"at_s": BEGAN_S, "topic": "t", "publisher": "p"}])
+    whole = (source / "messages" / "part-0.parquet").read_bytes()
+    slow = source / "messages" / "slow.parquet"
+    slow.write_bytes(whole[:-5])
+    os.utime(slow, (time.time() - 61, time.time() - 61))
+    future = source / "messages" / "future.parquet"
+    future.write_bytes(b"junk")
+    os.utime(future, (time.time() + 1e6, time.time() + 1e6))
+    for _ in range(2):
+        assert run(source, out, "--update")[0] == 0
+        assert len(facts_of(out, "quarantined")) == 2
+        assert facts_of(out, "topics")["messages"].to_pylist() == [1]
+    slow.write_bytes(whole)
+    assert run(source, out, "--update")[0] == 0
+    assert facts_of(out, "topics")["messages"].to_pylist() == [2]
+
+
+def test_file_that_was_renamed_counts_once_and_a_copy_twice(tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    write(source, "messages", [{"at_s": BEGAN_S, "topic": "t", "publisher": "p"}])
+    first = source / "messages" / "part-0.parquet"
+    os.utime(first, ns=(1_700_000_000_123_456_789, 1_700_000_000_123_456_789))
+    assert run(source, out, "--update")[0] == 0
+    first.rename(source / "messages" / "renamed.parquet")
+    for _ in range(2):
+        assert run(source, out, "--update")[0] == 0
+        assert facts_of(out, "topics")["messages"].to_pylist() == [1]
+    shutil.copy2(source / "messages" / "renamed.parquet", first)
+    assert run(source, out, "--update")[0] == 0
+    assert facts_of(out, "topics")["messages"].to_pylist() == [1]
+    shutil.copy2(first, source / "messages" / "copy.parquet")
+    assert run(source, out, "--update")[0] == 0
+    assert facts_of(out, "topics")["messages"].to_pylist() == [2]
+
+
+def test_zeros_of_both_signs_are_one(tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    sample = {"at_s": BEGAN_S, "broker": "b", "metric": "m"}
+    write(source, "samples", [{**sample, "value": -0.0}, {**sample, "value": 0.0}])
+    assert run(source, out)[0] == 0
+    facts = facts_of(out, "brokers")
+    assert [math.copysign(1.0, facts[name][0].as_py()) for name in ("least", "most")] == [1.0, 1.0]
+
+
+def test_file_that_changes_while_it_is_read_is_left_for_the_next_time(tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    row = {"at_s": BEGAN_S, "topic": "t", "publisher": "p"}
+    path = write(source, "messages", [row]) / "messages" / "part-0.parquet"
+    out.mkdir()
+
+    def absorb(kept: kept_sums.Kept, records: Any, report: Any) -> Any:
+        """Read what another writer replaces meanwhile, the first time."""
+        if kept.step == 0 and not changed:
+            changed.append(True)
+            write(source, "messages", [row, row])
+            os.utime(path, (BEGAN_S, BEGAN_S))
+        return absorb_here(kept, records, report)
+
+    changed: list[bool] = []
+    where = (source.as_uri(), out.as_uri())
+    options: dict[str, Any] = {"window_s": 60, "keep": True, "most_rows": 100}
+    compute(*where, absorb=absorb, report=lambda *_: None, **options)
+    assert not list(out.rglob("*.parquet"))
+    compute(*where, absorb=absorb, report=lambda *_: None, **options)
+    assert facts_of(out, "topics")["messages"].to_pylist() == [2]
 
 
 def test_two_commands_do_not_change_the_same_facts(tmp_path: Path) -> None:

@@ -71,14 +71,15 @@ class Command(BaseCommand):
         _check_apart(options["records"], options["out"])
         make = _on_spark if options["engine"] == "spark" else self._here
         with (kept_folder if keep else new_folder)(options["out"]) as out:
-            engine.check_readable(uri, out.as_uri(), **question)
-            answer = make(uri, out, question)
-            self._print_quarantined(answer, {})
-            while every_s is not None:
-                time.sleep(every_s)
-                if engine.check_readable(uri, out.as_uri(), **question):
+            patient, answer = every_s is not None, dict[str, Any]()
+            while True:
+                new = engine.check_readable(uri, out.as_uri(), patient=patient, **question)
+                if new or not answer:
                     before, answer = answer, make(uri, out, question)
                     self._print_quarantined(answer, before)
+                if every_s is None:
+                    break
+                time.sleep(every_s)
         return ANSWER
 
     def _here(self, uri: str, out: Path, question: dict[str, Any]) -> dict[str, Any]:
@@ -101,8 +102,10 @@ class Command(BaseCommand):
 
 def _check_apart(records: str, out: str) -> None:
     """Check that facts will not lie among the records that the next run reads. Raises Refused."""
-    if Path(out).resolve().is_relative_to(Path(records).resolve()):
-        raise Refused(f"{out}: lies in {records}; name a folder elsewhere")
+    here, there = Path(records).resolve(), Path(out).resolve()
+    if there.is_relative_to(here) or here.is_relative_to(there):
+        inner, outer = (out, records) if there.is_relative_to(here) else (records, out)
+        raise Refused(f"{inner}: lies in {outer}; name a folder elsewhere")
 
 
 def _on_spark(uri: str, out: Path, question: dict[str, Any]) -> dict[str, Any]:
