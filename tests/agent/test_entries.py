@@ -50,6 +50,19 @@ def test_what_entered_is_never_more_than_came_around_it(
         assert all(row["entered_per_s"] <= row["entered_most_per_s"] + 1e-9 for row in rows)
 
 
+def test_nothing_that_entered_is_left_out_where_the_broker_is_read_seldom() -> None:
+    entries, seen = Entries(), dict[float, dict[str, float]]()
+    for second in range(1, 61):
+        came = 100 if second == 7 else 0
+        read_at = second // 5 * 5
+        total = BEFORE + (100 if read_at >= 7 else 0)
+        entries.report(second, came, read_at=read_at, total=total, life="one")
+        if row := entries.compared():
+            seen[second - row["entered_ago_s"]] = row
+    assert sum(row["entered_per_s"] > 0 for row in seen.values()) == 1
+    assert sorted(seen) == [1, *range(5, 60, 5)]
+
+
 def test_what_is_counted_several_times_contradicts_the_broker() -> None:
     for seed in range(20):
         rows = walked(seed, 9, report_every_s=1.0, read_every_s=1.0)
