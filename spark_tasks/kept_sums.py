@@ -260,8 +260,8 @@ class Kept:
 def kept_at(out_uri: str, window_s: int) -> Kept:
     """Return what a folder of facts was made of; of a new one, nothing.
 
-    Raises InvalidProblem where it has windows of another length, or holds facts that nothing is
-    kept of.
+    Raises InvalidProblem where it has windows of another length, or is not empty and nothing is
+    kept in it.
     """
     system, folder = FileSystem.from_uri(f"{out_uri}/{FOLDER}")
     name = folder.split("/")[-2]

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.db.models import Count, F, Max, Min, Sum
 
+from apps.pipeline.domain.steps import MINUTE_S
 from apps.pipeline.models import MeasuredSum
 from apps.systems.models import System
 
-MINUTE_S = 60
 BROKER = ("cpu_ratio", "cores")
 FLOW = {"passed_per_s": "passed", "message_bytes": "message_bytes"}
 CLASS = {"admitted": "admitted"}
