@@ -3,25 +3,27 @@ import { notifications } from "@mantine/notifications";
 
 import { problemOf } from "@/lib/problem";
 
+const CLOSE = { closeButtonProps: { "aria-label": "Close" }, withBorder: true };
+
 export function tell(title: string, message?: React.ReactNode) {
-  notifications.show({ title, message: message ?? "", autoClose: 6000, withBorder: true });
+  notifications.show({ ...CLOSE, title, message: message ?? "", autoClose: 6000 });
 }
 
 export function tellFailure(title: string, error: unknown) {
   notifications.show({
+    ...CLOSE,
     title,
     message: problemOf(error).detail,
     autoClose: 12_000,
-    withBorder: true,
     color: "red",
   });
 }
 
 export function tellWithUndo(title: string, undo: () => Promise<unknown>) {
   const id = notifications.show({
+    ...CLOSE,
     title,
     autoClose: 12_000,
-    withBorder: true,
     message: (
       <button
         type="button"
