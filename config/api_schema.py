@@ -31,6 +31,8 @@ RUN_ANSWER: Example = {
     "time_limit_s": 30,
     "snapshot_hash": "9b1f" * 16,
     "model_version": 14,
+    "demand_estimate": None,
+    "demand_estimate_name": None,
     "result_hash": None,
     "kernel_version": "",
     "allocation": None,

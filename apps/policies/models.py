@@ -54,6 +54,9 @@ class Policy(BaseModel):
     churn_per_rate_change = models.FloatField(default=DEFAULT_TERMS.churn_per_rate_change)
     approval_ttl_s = models.PositiveIntegerField(default=DEFAULT_TERMS.approval_ttl_s)
     remove_after_s = models.PositiveIntegerField(default=DEFAULT_TERMS.remove_after_s)
+    demand_band = models.FloatField(
+        default=DEFAULT_TERMS.demand_band, db_default=DEFAULT_TERMS.demand_band
+    )
     rate_control = models.BooleanField(default=DEFAULT_TERMS.rate_control)
     rate_control_band = models.FloatField(default=DEFAULT_TERMS.rate_control_band)
     auto_approval_by = models.ForeignKey(
@@ -123,6 +126,10 @@ class Policy(BaseModel):
                 name="policy_remove_after_between_30_s_and_a_year",
             ),
             models.CheckConstraint(
+                condition=Q(demand_band__gte=0, demand_band__lte=1),
+                name="policy_demand_band_between_0_and_1",
+            ),
+            models.CheckConstraint(
                 condition=Q(rate_control_band__gt=0, rate_control_band__lte=1),
                 name="policy_rate_control_band_above_0_at_most_1",
             ),
@@ -168,6 +175,7 @@ class Policy(BaseModel):
             churn_per_rate_change=self.churn_per_rate_change,
             approval_ttl_s=self.approval_ttl_s,
             remove_after_s=self.remove_after_s,
+            demand_band=self.demand_band,
             rate_control=self.rate_control,
             rate_control_band=self.rate_control_band,
         )

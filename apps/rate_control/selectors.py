@@ -6,6 +6,7 @@ from typing import Any
 from apps.allocations.domain.proposal import RATE
 from apps.allocations.selectors.in_force import latest_allocation, latest_plan
 from apps.catalog.models import Topic
+from apps.demand.selectors.used import wanted_rates
 from apps.executions.models import Setting
 from apps.policies.selectors import terms_for
 from apps.systems.models import System
@@ -58,6 +59,7 @@ def flow_status(system: System) -> SystemFlows:
         for row in Setting.objects.filter(system=system, kind=RATE)
     }
     seen, waiting = measured(system), backlogs_of(system)
+    wanted = wanted_rates(system)
     topics = Topic.objects.filter(system=system).select_related("source").order_by("name")
     return SystemFlows(
         rate_control=terms.rate_control,
@@ -66,6 +68,8 @@ def flow_status(system: System) -> SystemFlows:
         flows=[
             _status(
                 topic,
+                # A topic may have come since.
+                wanted.get(topic.name, topic.rate_max_per_s),
                 gates.get((topic.name, topic.source.name)) if topic.source else None,
                 promised.get(topic.name),
                 terms.rate_control_band if terms.rate_control else None,
@@ -79,6 +83,7 @@ def flow_status(system: System) -> SystemFlows:
 
 def _status(
     topic: Topic,
+    most: float,
     gate: Setting | None,
     promised: float | None,
     band: float | None,
@@ -89,7 +94,7 @@ def _status(
     low = high = None
     if approved is not None and band is not None:
         low = min(approved, max(topic.rate_min_per_s, approved * (1 - band)))
-        high = max(approved, min(topic.rate_max_per_s, approved * (1 + band)))
+        high = max(approved, min(most, approved * (1 + band)))
     return FlowStatus(
         flow=topic.name,
         broker=topic.source.name if topic.source else None,
@@ -98,7 +103,7 @@ def _status(
         controlled_per_s=_rate(gate.controlled) if gate else None,
         promised_per_s=promised,
         rate_min_per_s=topic.rate_min_per_s,
-        rate_max_per_s=topic.rate_max_per_s,
+        rate_max_per_s=most,
         band_low_per_s=low,
         band_high_per_s=high,
         offered_per_s=seen.offered.get(topic.name),

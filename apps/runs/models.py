@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from apps.common.models import BaseModel
+from apps.demand.models import DemandEstimate
 from apps.systems.models import System
 from weir.lifecycle.runs import ENDED, RunState
 
@@ -17,19 +18,26 @@ ENDED_NAMES = sorted(state.value for state in ENDED)
 
 
 class Snapshot(BaseModel):
-    """Store what a run saw: canonical bytes of a problem, their hash, and the model version they
-    show."""
+    """Store what a run saw: canonical bytes of a problem, their hash, and the model version and the
+    estimate of demand that they show."""
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, null=True, related_name="+")
     kind = models.CharField(max_length=32)
     model_version = models.PositiveIntegerField(null=True)
+    demand = models.ForeignKey(
+        DemandEstimate,
+        on_delete=models.RESTRICT,
+        null=True,
+        related_name="+",
+        help_text="Null: the demand is the model's.",
+    )
     content_hash = models.CharField(max_length=64)
     payload = models.BinaryField()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["system", "kind", "content_hash", "model_version"],
+                fields=["system", "kind", "content_hash", "model_version", "demand"],
                 name="snapshot_once_per_content",
                 nulls_distinct=False,
             ),

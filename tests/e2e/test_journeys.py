@@ -153,6 +153,7 @@ def test_pages_are_accessible_and_pictured(
         "telemetry": (f"/systems/{fleet.system}/telemetry", "Gates"),
         "records": (f"/systems/{fleet.system}/records", "Sums by minute are kept for"),
         "measured": (f"/systems/{fleet.system}/measured", "minute by minute"),
+        "demand": (f"/systems/{fleet.system}/demand", "Snapshots were always made"),
         "service-levels": (f"/systems/{fleet.system}/service-levels", "how objectives held"),
         "policies": ("/settings/policies", "what a plan needs"),
     }

@@ -128,7 +128,7 @@ def test_a_change_is_shown_reviewed_by_its_hash_and_carried_out(
         "    interests:",
         "      + topic gales",
         "- consumer class world-class",
-        "1 created, 3 changed, 1 deleted, 10 unchanged",
+        "1 created, 3 changed, 1 deleted, 11 unchanged",
     ]
     change_hash = weir.out.split()[-1]
     assert weir("diff", folder, "--json") == 1

@@ -80,6 +80,16 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
     model_version = serializers.IntegerField(
         source="run.snapshot.model_version", read_only=True, allow_null=True
     )
+    demand_estimate = serializers.UUIDField(
+        source="run.snapshot.demand.public_id",
+        read_only=True,
+        allow_null=True,
+        default=None,
+        help_text="The estimate of demand that it saw; null: it saw the model's figures.",
+    )
+    demand_estimate_name = serializers.CharField(
+        source="run.snapshot.demand", read_only=True, allow_null=True, default=None
+    )
     snapshot_hash = serializers.CharField(source="run.snapshot.content_hash", read_only=True)
     seed = serializers.IntegerField(source="run.seed", read_only=True)
     asked_by = serializers.CharField(
@@ -117,6 +127,8 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
             "admitted",
             "wanted",
             "model_version",
+            "demand_estimate",
+            "demand_estimate_name",
             "snapshot_hash",
             "seed",
             "asked_by",

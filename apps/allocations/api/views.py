@@ -71,12 +71,17 @@ class AllocationViewSet(
 ):
     """List rates, admitted consumers and prices that runs have computed."""
 
-    queryset = Allocation.objects.select_related(
-        *("system", "run__snapshot", "run__asked_by", "run__system"),
-        "run__starts_from__allocation",
-    ).defer(
-        *("run__snapshot__payload", "trace", "bounds", "moments"),
-        *(f"run__starts_from__allocation__{name}" for name in ("trace", "bounds", "moments")),
+    queryset = (
+        Allocation.objects.select_related(
+            *("system", "run__snapshot", "run__asked_by", "run__system"),
+            "run__starts_from__allocation",
+        )
+        # Joined it would be a table too many for Postgres to order quickly.
+        .prefetch_related("run__snapshot__demand")
+        .defer(
+            *("run__snapshot__payload", "trace", "bounds", "moments"),
+            *(f"run__starts_from__allocation__{name}" for name in ("trace", "bounds", "moments")),
+        )
     )
     serializer_class = AllocationSerializer
     filterset_class = AllocationFilter

@@ -11,6 +11,7 @@ from apps.allocations.services.store import store_rows
 from apps.calibration.selectors import calibrated_problem
 from apps.common.computing import params_of
 from apps.common.errors import ApplicationError, FieldError
+from apps.demand.selectors.used import estimate_in_use
 from apps.plans.models import Plan
 from apps.plans.selectors.routes import routes_of
 from apps.runs.models import Run, RunResult, Snapshot
@@ -111,6 +112,7 @@ def freeze(
     seed: int = 0,
     time_limit_s: float | None = None,
     cold: bool = False,
+    note: str = "",
 ) -> Question:
     """Return what a run shall compute: on the system's model as it is now, on a `problem` that the
     caller brings (docs/formats.md, Allocation), or on a `snapshot` that is frozen already. Raises
@@ -120,21 +122,24 @@ def freeze(
     the last by any, unless it is asked to begin `cold`.
     """
     params_of(find_method, method, parameters or {})
-    start = None
+    start, demand = None, None
     if snapshot is not None:
         payload: bytes | Snapshot = snapshot
     elif system is None:
         payload = canonical_bytes(_brought(problem))
     else:
         payload = canonical_bytes(_modelled(system))
+        demand = estimate_in_use(system)
         start = None if cold else _last_run(system, method)
     return Question(
         payload=payload,
+        demand=demand,
         method=method,
         parameters=parameters or {},
         seed=seed,
         time_limit_s=time_limit_s,
         starts_from=start,
+        note=note,
     )
 
 
@@ -188,7 +193,11 @@ def describe(allocation: Allocation) -> str:
 
 def again(request: Again) -> dict[str, Any]:
     """Return what a schedule or trigger asks for."""
-    return {"method": request.method or DEFAULT_METHOD, "time_limit_s": request.time_limit_s}
+    return {
+        "method": request.method or DEFAULT_METHOD,
+        "time_limit_s": request.time_limit_s,
+        "note": request.note,
+    }
 
 
 def plan(

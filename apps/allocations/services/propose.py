@@ -17,6 +17,7 @@ from apps.plans.services import plan_create
 from apps.policies.domain.rules import below_enactment_threshold
 from apps.policies.domain.terms import Terms
 from apps.policies.selectors import terms_for
+from apps.runs.selectors import run_note
 from apps.systems.models import System
 from weir.model.plan import Plan as Document
 from weir.model.plan import Source, Step
@@ -65,7 +66,7 @@ def allocation_plan(
         snapshot_hash=allocation.run.snapshot.content_hash,
         source=Source(kind=KIND, id=str(allocation.public_id), name=str(allocation)),
         title=title.strip() or _title(proposal, steps),
-        why=(*why(proposal), *verdict.why),
+        why=(*_cause(allocation), *why(proposal), *verdict.why),
         steps=steps,
         envelope=envelope(proposal),
         promise=promise(proposal),
@@ -78,6 +79,12 @@ def allocation_plan(
         run=allocation.run,
         answerable=answerable,
     )
+
+
+def _cause(allocation: Allocation) -> tuple[str, ...]:
+    """Return why it was computed, where a schedule or trigger asked for it."""
+    note = run_note(allocation.run)
+    return (note,) if note else ()
 
 
 def _check_worth(verdict: Judged, steps: tuple[Step, ...], terms: Terms) -> None:

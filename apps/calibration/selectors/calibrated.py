@@ -1,11 +1,13 @@
-"""Read the model of a system as snapshots see it: costs corrected, rates bounded, where that is
-on."""
+"""Read the model of a system as snapshots see it: demand measured, costs corrected, rates bounded,
+where that is on."""
 
 from typing import Any
 
 from apps.calibration.models import CalibrationSettings, Correction, LatencyBound
-from apps.catalog.selectors import system_problem
+from apps.demand.selectors.used import demanded_problem, key_in_use
 from apps.systems.models import System
+
+SWITCHES = ("correct_errors", "bound_latency")
 
 
 def settings_of(system: System) -> CalibrationSettings:
@@ -19,27 +21,31 @@ def settings_of(system: System) -> CalibrationSettings:
 
 def calibration_stamp(system: System) -> tuple[object, ...]:
     """Return a stamp that is equal as long as `calibrated_problem` of one model version cannot
-    differ, in two queries."""
-    now = CalibrationSettings.objects.filter(system=system).first()
-    if now is None or not (now.correct_errors or now.bound_latency):
-        return ()
+    differ, in one to three queries; an empty one where it is `system_problem`."""
+    of_calibration = [f"calibration__{name}" for name in ("version", *SWITCHES)]
+    row = System.objects.filter(pk=system.pk).values_list(key_in_use(), *of_calibration)
+    estimate, version, correct_errors, bound_latency = row.get()
+    demand = () if estimate is None else (estimate,)
+    if not (correct_errors or bound_latency):
+        return demand
     factors = Correction.objects.filter(broker__system=system).exclude(factor=1.0)
     bounds = LatencyBound.objects.filter(topic__system=system, bound_per_s__isnull=False)
     return (
-        now.version,
-        tuple(factors.order_by("pk").values_list("pk", "factor")) if now.correct_errors else (),
-        tuple(bounds.order_by("pk").values_list("pk", "bound_per_s")) if now.bound_latency else (),
+        *demand,
+        version,
+        tuple(factors.order_by("pk").values_list("pk", "factor")) if correct_errors else (),
+        tuple(bounds.order_by("pk").values_list("pk", "bound_per_s")) if bound_latency else (),
     )
 
 
 def calibrated_problem(system: System) -> dict[str, Any]:
-    """Return `system_problem` with error corrections and latency bounds, as the settings say.
+    """Return `demanded_problem` with error corrections and latency bounds, as the settings say.
 
     A factor multiplies every cost of its resource at its broker, so that loads stay in units of the
     capacity. A bound lowers `rate_max`, never below `rate_min`: what cannot be sent at all is
     for people to find, not for a snapshot to hide.
     """
-    plain = system_problem(system)
+    plain = demanded_problem(system)
     now = CalibrationSettings.objects.filter(system=system).first()
     if now is None:
         return plain

@@ -3,7 +3,8 @@
 from collections import defaultdict
 from typing import Any
 
-from apps.catalog.models import ConsumerClass, Topic
+from apps.catalog.models import Topic
+from apps.demand.selectors.used import wanted_consumers
 from apps.executions.selectors.flow_map import names_moved
 from apps.executions.selectors.modelled import CLASS
 from apps.plans.selectors.presentation import tree_change
@@ -19,7 +20,8 @@ def blast_radius(document: Document, system: System) -> dict[str, Any]:
     """Return the brokers, topics, links and consumers that the plan touches, and how many there
     are."""
     every = [action for step in document.steps for action in step.actions]
-    wanted = dict(ConsumerClass.objects.filter(system=system).values_list("name", "population_max"))
+    of_classes = any("class" in action.target for action in every)
+    wanted = wanted_consumers(system) if of_classes else {}
     topics = list(Topic.objects.filter(system=system).values_list("name", flat=True))
     trees = [action for action in every if actions.protocol(action) == "tree"]
     named = {action.target["flow"] for action in every if "flow" in action.target}

@@ -5,15 +5,18 @@ works it out, so that nobody is ever shown a plan as good that no longer is.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from apps.audit.models import AuditEntry
-from apps.common.formatting import counted
+from apps.common.formatting import counted, percent
+from apps.demand.selectors.moved import estimates_in_use, moved_between
 from apps.plans.models import UNSETTLED_NAMES, Plan
+from apps.policies.domain.terms import Terms
+from apps.runs.models import Run
 from apps.runs.selectors import computations
 from apps.systems.selectors import kinds_of_the_model
 from weir.lifecycle.plans import UNSETTLED, PlanState
@@ -102,6 +105,37 @@ def moved_sentences(plans: Iterable[Plan]) -> dict[int, str]:
         plan.pk: _sentence(plan, [shown[e] for e in since[plan.pk][:SHOWN]], len(since[plan.pk]))
         for plan in moved
     }
+
+
+def demand_moved(plans: Sequence[Plan], terms: Mapping[int, Terms]) -> dict[int, str]:
+    """Return a sentence for each of these unsettled plans since which more of the demand has moved
+    than the terms of its system allow; three queries at most for all of them.
+
+    A new estimate within the band makes no plan stale: demand moves all the time.
+    """
+    baselines = {one.kind for one in computations().values() if one.baseline}
+    some = [
+        plan
+        for plan in plans
+        if plan.kind in baselines and plan.run_id and PlanState(plan.state) in UNSETTLED
+    ]
+    if not some:
+        return {}
+    runs = Run.objects.filter(pk__in={plan.run_id for plan in some})
+    before = dict(runs.values_list("pk", "snapshot__demand"))
+    now = estimates_in_use(plan.system_id for plan in some)
+    sentences = {}
+    for plan in some:
+        estimate = now.get(plan.system_id)
+        after = estimate.pk if estimate else None
+        moved = moved_between(plan.system.edition, before.get(plan.run_id or 0), after)
+        band = terms[plan.pk].demand_band
+        if moved.share > band:
+            sentences[plan.pk] = (
+                f"{percent(moved.share)} of the demand has moved since it was planned, more than "
+                f"the {percent(band)} that the policy allows: {moved.example}. {_next_move(plan)}"
+            )
+    return sentences
 
 
 def _sentence(plan: Plan, first: list[AuditEntry], count: int) -> str:

@@ -15,7 +15,7 @@ from apps.common.formatting import counted
 from apps.plans.models import UNSETTLED_NAMES, Approval, Decision, Plan
 from apps.plans.selectors.approvals import enough, no_longer_counting, to_end, valid_approvals
 from apps.plans.selectors.rules import Ruling, ruling_of, rulings
-from apps.plans.selectors.staleness import has_moved, moved_because
+from apps.plans.selectors.staleness import demand_moved, has_moved, moved_because
 from apps.plans.selectors.versions import EXPIRE, LOSE
 from apps.plans.services.transitions import go_stale, lock_plan, move, tell
 from weir.lifecycle.executions import ACTIVE, ExecutionState
@@ -42,7 +42,8 @@ def plans_settle() -> int:
         .order_by("id")
     )
     ruled = rulings(plans, now)
-    due = [plan for plan in plans if _is_due(plan, ruled[plan.pk], now)]
+    drifted = demand_moved(plans, {pk: ruling.terms for pk, ruling in ruled.items()})
+    due = [plan for plan in plans if plan.pk in drifted or _is_due(plan, ruled[plan.pk], now)]
     for plan in due:
         try:
             with transaction.atomic():
@@ -87,9 +88,13 @@ def settle_row(row: Plan, now: datetime) -> None:
     if has_moved(row):
         go_stale(row, moved_because(row))
         return
+    ruling = ruling_of(row, now)
+    drifted = demand_moved([row], {row.pk: ruling.terms})
+    if drifted:
+        go_stale(row, drifted[row.pk])
+        return
     if row.state in REVIEWED:
         _end_approvals(row, now)
-        ruling = ruling_of(row, now)
         if row.state == PlanState.APPROVED and not enough(row, ruling, now):
             move(
                 row,

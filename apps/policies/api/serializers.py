@@ -148,6 +148,12 @@ class PolicySerializer(Form[Policy]):
         required=False,
         help_text="How long a broker must have been silent before a plan may remove it as gone.",
     )
+    demand_band = Amount(
+        max_value=1,
+        required=False,
+        help_text="Share of the demand that may have moved since a plan was made, where measured "
+        "demand is used; more makes the plan stale, and 1 never does.",
+    )
     rate_control = serializers.BooleanField(required=False)
     rate_control_band = Amount(
         min_value=0.001,

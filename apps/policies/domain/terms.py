@@ -68,6 +68,8 @@ class Terms:
     approval_ttl_s: int = 24 * 3600
     remove_after_s: int = 300
     """How long a broker must have been silent before a plan may remove it as gone for good."""
+    demand_band: float = 0.25
+    """Share of the demand that may have moved since a plan was made; more makes it stale."""
     rate_control: bool = False
     rate_control_band: float = 0.2
     """How far controlled rates may leave the approved ones, as a share of these."""

@@ -133,6 +133,16 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     model_version = serializers.IntegerField(
         source="snapshot.model_version", read_only=True, allow_null=True
     )
+    demand_estimate = serializers.UUIDField(
+        source="snapshot.demand.public_id",
+        read_only=True,
+        allow_null=True,
+        default=None,
+        help_text="The estimate of demand that it saw; null: it saw the model's figures.",
+    )
+    demand_estimate_name = serializers.CharField(
+        source="snapshot.demand", read_only=True, allow_null=True, default=None
+    )
     result_hash = serializers.CharField(
         source="result.content_hash", read_only=True, allow_null=True, default=None
     )
@@ -185,6 +195,8 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "time_limit_s",
             "snapshot_hash",
             "model_version",
+            "demand_estimate",
+            "demand_estimate_name",
             "result_hash",
             "kernel_version",
             "allocation",

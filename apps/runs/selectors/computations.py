@@ -13,6 +13,7 @@ from django.apps import apps
 from django.utils.module_loading import import_string
 
 from apps.common.errors import ApplicationError
+from apps.demand.models import DemandEstimate
 from apps.runs.models import Computed, Run, Snapshot
 from apps.systems.models import System
 from weir.lifecycle.runs import RunState
@@ -27,6 +28,8 @@ class Question:
     payload: bytes | Snapshot
     """The canonical bytes to freeze, or a snapshot that is frozen already."""
     method: str
+    demand: DemandEstimate | None = None
+    """The estimate of demand that the payload shows."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     time_limit_s: float | None = None

@@ -41,7 +41,9 @@ def run_rows() -> QuerySet[Run]:
     """Return the runs with all that their representation shows, what they computed included."""
     return (
         RunRows(Run)
-        .select_related("system", "snapshot", "result", "asked_by", "rerun_of", "starts_from")
+        .select_related(
+            "system", "snapshot__demand", "result", "asked_by", "rerun_of", "starts_from"
+        )
         .defer("snapshot__payload", "result__payload")
     )
 

@@ -46,7 +46,9 @@ def computation_start(kind: str, *, system: System | None, actor: User | None, *
     question = computation.freeze(locked, **asked)
     snapshot = question.payload
     if not isinstance(snapshot, Snapshot):
-        snapshot = snapshot_freeze(kind=kind, payload=snapshot, system=locked)
+        snapshot = snapshot_freeze(
+            kind=kind, payload=snapshot, system=locked, demand=question.demand
+        )
     run = run_open(
         kind=kind,
         snapshot=snapshot,

@@ -20,6 +20,7 @@ from apps.audit.services import record
 from apps.common.errors import Conflict
 from apps.common.events import publish
 from apps.common.tasks_by_name import enqueue
+from apps.demand.models import DemandEstimate
 from apps.runs.models import CANCEL_REQUESTED, OPENED, Run, RunEvent, RunResult, Snapshot
 from apps.runs.selectors import run_news, run_note
 from apps.systems.models import System
@@ -39,7 +40,9 @@ class CancelWasAsked(Exception):
     """Signal an answer that came after a cancel was accepted; it is not stored."""
 
 
-def snapshot_freeze(*, kind: str, payload: bytes, system: System | None) -> Snapshot:
+def snapshot_freeze(
+    *, kind: str, payload: bytes, system: System | None, demand: DemandEstimate | None = None
+) -> Snapshot:
     """Store the canonical bytes of a problem under their hash; the same content is stored once."""
     digest = hashlib.sha256(payload).hexdigest()
     snapshot, _ = Snapshot.objects.get_or_create(
@@ -47,6 +50,7 @@ def snapshot_freeze(*, kind: str, payload: bytes, system: System | None) -> Snap
         kind=kind,
         content_hash=digest,
         model_version=system.model_version if system else None,
+        demand=demand,
         defaults={"payload": payload},
     )
     return snapshot

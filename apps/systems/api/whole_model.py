@@ -44,7 +44,7 @@ KINDS_HELP = (
 )
 SETTINGS_HELP = (
     "Settings by what they are of: `calibration` as in a PATCH of /calibration-settings/{id}, "
-    "`mapping` as in one of /mapping-settings/{id}. "
+    "`demand` as in one of /demand-settings/{id}, `mapping` as in one of /mapping-settings/{id}. "
 )
 
 
@@ -184,7 +184,7 @@ class ChangedObjectSerializer(serializers.Serializer[Any]):
 
     kind = serializers.CharField(
         help_text="As in the history, such as `consumer_class`; `system` for the system itself, "
-        "and its settings are `calibration_settings` and `mapping_settings`."
+        "and its settings are `calibration_settings`, `demand_settings` and `mapping_settings`."
     )
     name = serializers.CharField()
     action = serializers.ChoiceField(choices=ACTIONS)

@@ -58,6 +58,8 @@ KINDS = {
     "trigger": Kind("Triggers", _RULES),
     "fit": Kind("Fitted resource models", ("apply", "discard", "undo")),
     "calibration_settings": Kind("Settings of calibration", ("update",)),
+    "demand_estimate": Kind("Estimates of demand", ("estimate",)),
+    "demand_settings": Kind("Settings of demand", ("update",)),
     "mapping_settings": Kind("Settings of mapping", ("update",)),
     "interest_import": Kind("Imports of interests", ("import", "cancel")),
     "record_batch": Kind("Records from files, or set aside", ("import", "replay", "discard")),

@@ -116,6 +116,17 @@ export const keys = {
     /** Apart from what arrives: nothing but an edit changes them. */
     settings: (system: string) => ["record-settings", system] as const,
   },
+  /** What is wanted of a system, and the estimates that snapshots were made with. */
+  demand: {
+    system: (system: string) => ["demand", system] as const,
+    now: (system: string, search: string) => ["demand", system, "now", search] as const,
+    settings: (system: string) => ["demand", system, "settings"] as const,
+    estimates: (system: string, query: ListQuery | object) =>
+      ["demand", system, "estimates", query] as const,
+    estimate: (system: string, id: string) => ["demand", system, "estimate", id] as const,
+    forecasts: (system: string) => ["demand", system, "forecasts"] as const,
+    forecast: (system: string, id: string) => ["demand", system, "forecast", id] as const,
+  },
   /** How the objectives of a system held, and the minutes of one. */
   objectives: {
     system: (system: string) => ["objectives", system] as const,

@@ -1394,6 +1394,176 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/demand": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare the model's figures with measured ones, topic by topic and class by class
+         * @description Compare the model's figures with measured ones, topic by topic and class by class.
+         *
+         *     A topic wants what its publishers offer before its gates, a class the consumers that are
+         *     admitted and those that wait.
+         *
+         *     Role: any.
+         */
+        get: operations["demand_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/demand-estimates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the estimates of demand that snapshots were made with
+         * @description List the estimates of demand that snapshots were made with.
+         *
+         *     Role: any.
+         */
+        get: operations["demand_estimates_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/demand-estimates/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return one estimate with its figures
+         * @description Return one estimate with its figures.
+         *
+         *     Role: any.
+         */
+        get: operations["demand_estimates_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/demand-forecasts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Manage forecasts of what publishers and consumers will want
+         * @description Manage forecasts of what publishers and consumers will want.
+         *
+         *     Role: any.
+         */
+        get: operations["demand_forecasts_list"];
+        put?: never;
+        /**
+         * Forecast the next two days by what was wanted in the last four weeks
+         * @description Forecast the next two days by what was wanted in the last four weeks.
+         *
+         *     Role: editor.
+         */
+        post: operations["demand_forecasts_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/demand-forecasts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return one forecast with its series
+         * @description Return one forecast with its series.
+         *
+         *     Role: any.
+         */
+        get: operations["demand_forecasts_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/demand-settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List settings that were changed
+         * @description List settings that were changed; with `system` exactly that system's, the defaults,
+         *     too.
+         *
+         *     Role: any.
+         */
+        get: operations["demand_settings_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/demand-settings/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return one row with its ETag
+         * @description Return one row with its ETag.
+         *
+         *     Role: any.
+         */
+        get: operations["demand_settings_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the given members of the settings
+         * @description Change the given members of the settings.
+         *
+         *     Role: editor.
+         */
+        patch: operations["demand_settings_partial_update"];
+        trace?: never;
+    };
     "/api/v1/event-stream": {
         parameters: {
             query?: never;
@@ -6183,6 +6353,12 @@ export interface components {
             readonly admitted: number;
             readonly wanted: number;
             readonly model_version: number | null;
+            /**
+             * Format: uuid
+             * @description The estimate of demand that it saw; null: it saw the model's figures.
+             */
+            readonly demand_estimate: string | null;
+            readonly demand_estimate_name: string | null;
             readonly snapshot_hash: string;
             readonly seed: number;
             readonly asked_by: string | null;
@@ -6235,6 +6411,12 @@ export interface components {
             readonly admitted: number;
             readonly wanted: number;
             readonly model_version: number | null;
+            /**
+             * Format: uuid
+             * @description The estimate of demand that it saw; null: it saw the model's figures.
+             */
+            readonly demand_estimate: string | null;
+            readonly demand_estimate_name: string | null;
             readonly snapshot_hash: string;
             readonly seed: number;
             readonly asked_by: string | null;
@@ -7088,7 +7270,7 @@ export interface components {
         ChangeStateEnum: "opening" | "open" | "ending" | "closed";
         /** @description What a document creates, changes or deletes: an object, the system, settings. */
         ChangedObject: {
-            /** @description As in the history, such as `consumer_class`; `system` for the system itself, and its settings are `calibration_settings` and `mapping_settings`. */
+            /** @description As in the history, such as `consumer_class`; `system` for the system itself, and its settings are `calibration_settings`, `demand_settings` and `mapping_settings`. */
             kind: string;
             name: string;
             action: components["schemas"]["ChangedObjectActionEnum"];
@@ -8133,6 +8315,230 @@ export interface components {
          * @enum {string}
          */
         DeliveryStateEnum: "waiting" | "delivered" | "given_up";
+        /** @description The demand of a system now: the model's, the measured and the used. */
+        Demand: {
+            /** Format: uuid */
+            system: string;
+            system_name: string;
+            basis: components["schemas"]["DemandBasisEnum"];
+            /**
+             * Format: double
+             * @description Share of the minutes in which `high` is enough.
+             */
+            level: number;
+            /**
+             * Format: uuid
+             * @description The estimate that snapshots are made with; null: they take the model's figures.
+             */
+            readonly estimate: string | null;
+            readonly estimate_name: string | null;
+            /**
+             * Format: date-time
+             * @description When the measured minutes begin.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When they end.
+             */
+            until: string;
+            /** @description How many topics and classes were measured. */
+            measured: number;
+            /** @description How many there are, of those that `search` finds. */
+            count: number;
+            /** @description Those that differ most first, 1,000 at most. */
+            rows: components["schemas"]["Wanted"][];
+        };
+        /**
+         * @description - `typed`: The model's figures.
+         *     - `measured`: Measured figures; the model's where nothing was measured yet.
+         *     - `forecast`: Forecast figures; measured ones where nothing can be told.
+         *     - `largest`: The largest of the model's, the measured and the forecast figure.
+         * @enum {string}
+         */
+        DemandBasisEnum: "typed" | "measured" | "forecast" | "largest";
+        /** @description An estimate of demand as lists show it. */
+        DemandEstimate: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            /** @description Whose figures snapshots use: the model's, measured, forecast, or the largest. */
+            readonly basis: components["schemas"]["DemandBasisEnum"];
+            /**
+             * Format: double
+             * @description Share of the measured minutes in which the demand shall be enough.
+             */
+            readonly level: number;
+            /**
+             * Format: double
+             * @description Measured demand counts at least this share of the model's figure.
+             */
+            readonly floor_ratio: number;
+            /**
+             * Format: double
+             * @description Measured demand counts at most this multiple of it.
+             */
+            readonly ceiling_ratio: number;
+            /**
+             * Format: date-time
+             * @description When the minutes begin that it was measured in.
+             */
+            readonly since: string;
+            /**
+             * Format: date-time
+             * @description When they end.
+             */
+            readonly until: string;
+            /**
+             * Format: double
+             * @description Of what is used of a topic or class, as a share of the larger figure.
+             */
+            readonly largest_change: number;
+            /** @description Why there is a new estimate. */
+            readonly because: string;
+            /** @description How many topics and classes it has figures of. */
+            readonly figure_count: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+        };
+        /** @description An estimate with its figures. */
+        DemandEstimateDetail: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            /** @description Whose figures snapshots use: the model's, measured, forecast, or the largest. */
+            readonly basis: components["schemas"]["DemandBasisEnum"];
+            /**
+             * Format: double
+             * @description Share of the measured minutes in which the demand shall be enough.
+             */
+            readonly level: number;
+            /**
+             * Format: double
+             * @description Measured demand counts at least this share of the model's figure.
+             */
+            readonly floor_ratio: number;
+            /**
+             * Format: double
+             * @description Measured demand counts at most this multiple of it.
+             */
+            readonly ceiling_ratio: number;
+            /**
+             * Format: date-time
+             * @description When the minutes begin that it was measured in.
+             */
+            readonly since: string;
+            /**
+             * Format: date-time
+             * @description When they end.
+             */
+            readonly until: string;
+            /**
+             * Format: double
+             * @description Of what is used of a topic or class, as a share of the larger figure.
+             */
+            readonly largest_change: number;
+            /** @description Why there is a new estimate. */
+            readonly because: string;
+            /** @description How many topics and classes it has figures of. */
+            readonly figure_count: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+            /** @description By subject and name, 1,000 at most. */
+            readonly figures: components["schemas"]["DemandFigure"][];
+        };
+        /** @description What an estimate says of a topic or class. */
+        DemandFigure: {
+            readonly subject: components["schemas"]["DemandSubjectEnum"];
+            readonly name: string;
+            /** @description In how many minutes it was measured; 0: in none, the figures are those of the estimate before. */
+            readonly minutes: number;
+            /**
+             * Format: double
+             * @description Wanted in most minutes at least: msg/s of a topic, consumers of a class.
+             */
+            readonly low: number | null;
+            /**
+             * Format: double
+             * @description Mean of the minutes: msg/s of a topic, consumers of a class.
+             */
+            readonly mean: number | null;
+            /**
+             * Format: double
+             * @description Enough in a share of the minutes, the level: msg/s of a topic, consumers of a class.
+             */
+            readonly high: number | null;
+            /**
+             * Format: double
+             * @description Enough until the horizon: msg/s of a topic, consumers of a class; null: not known.
+             */
+            readonly forecast: number | null;
+            /**
+             * Format: double
+             * @description The model's figure then: msg/s of a topic, consumers of a class.
+             */
+            readonly typed: number;
+            /**
+             * Format: double
+             * @description What snapshots took: msg/s of a topic, consumers of a class.
+             */
+            readonly used: number;
+        };
+        /** @description How measured demand of a system is used. */
+        DemandSettings: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            basis?: components["schemas"]["DemandBasisEnum"];
+            /** @description Minutes over which demand is measured. */
+            window_minutes?: number;
+            /**
+             * Format: double
+             * @description Share of the measured minutes in which the demand is enough.
+             */
+            level?: number;
+            /**
+             * Format: double
+             * @description Measured demand counts at least this share of the model's figure.
+             */
+            floor_ratio?: number;
+            /**
+             * Format: double
+             * @description Measured demand counts at most this multiple of the model's figure.
+             */
+            ceiling_ratio?: number;
+            /** @description Hours until which a forecast shall be enough. */
+            horizon_hours?: number;
+            /**
+             * Format: double
+             * @description Change of what is used of a topic or class from which on there is a new estimate, as a share of the larger figure.
+             */
+            least_change?: number;
+            readonly version: number;
+            /** Format: date-time */
+            readonly updated_at: string;
+            readonly allowed_commands: components["schemas"]["EditCommandEnum"][];
+        };
+        /**
+         * @description - `topic`: What its publishers offer before its gates, msg/s.
+         *     - `class`: Its consumers: those that are admitted and those that wait.
+         * @enum {string}
+         */
+        DemandSubjectEnum: "topic" | "class";
         /**
          * @description - `forward`: Carries the plan out.
          *     - `undo`: Rolls it back.
@@ -9246,6 +9652,107 @@ export interface components {
             backlog: number | null;
             /** @description How those of a reliable topic grow; null for others, and where nothing is measured. */
             waiting: components["schemas"]["Backlog"] | null;
+        };
+        /** @description A forecast as lists show it. */
+        Forecast: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            /** Format: uuid */
+            readonly run: string;
+            readonly run_name: string;
+            /**
+             * Format: date-time
+             * @description When its first hour begins.
+             */
+            readonly first_at: string;
+            /** @description How many hours it tells of. */
+            readonly hours: number;
+            /**
+             * Format: date-time
+             * @description When the first hour began that it goes by.
+             */
+            readonly measured_since: string;
+            /**
+             * Format: double
+             * @description Probability with which `high` is enough.
+             */
+            readonly level: number;
+            /** @description Topics and classes of which it tells something. */
+            readonly series_count: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+        };
+        /** @description A forecast with its series. */
+        ForecastDetail: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            /** Format: uuid */
+            readonly run: string;
+            readonly run_name: string;
+            /**
+             * Format: date-time
+             * @description When its first hour begins.
+             */
+            readonly first_at: string;
+            /** @description How many hours it tells of. */
+            readonly hours: number;
+            /**
+             * Format: date-time
+             * @description When the first hour began that it goes by.
+             */
+            readonly measured_since: string;
+            /**
+             * Format: double
+             * @description Probability with which `high` is enough.
+             */
+            readonly level: number;
+            /** @description Topics and classes of which it tells something. */
+            readonly series_count: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+            /** @description By subject and name, 1,000 at most. */
+            readonly series: components["schemas"]["ForecastSeries"][];
+        };
+        /** @description Whose demand shall be forecast. */
+        ForecastRequestRequest: {
+            /** Format: uuid */
+            system: string;
+            /** @description Left out: chosen by the number of topics and classes; both give the same answer. */
+            engine?: (components["schemas"]["EngineEnum"] | components["schemas"]["NullEnum"]) | null;
+        };
+        /** @description What is expected of a topic or class, hour by hour. */
+        ForecastSeries: {
+            readonly subject: components["schemas"]["DemandSubjectEnum"];
+            readonly name: string;
+            /** @description Hours: a day or a week. */
+            readonly season: number | null;
+            /**
+             * Format: double
+             * @description Median relative error an hour ahead, in the last week.
+             */
+            readonly error: number | null;
+            /** @description Why nothing can be told; else empty. */
+            readonly reason: string;
+            /** @description Expected in each hour: msg/s of a topic, consumers of a class. */
+            readonly mean: number[];
+            /** @description More than this with the probability of the level: msg/s of a topic, consumers of a class. */
+            readonly low: number[];
+            /** @description Enough with the probability of the level: msg/s of a topic, consumers of a class. */
+            readonly high: number[];
         };
         /** @description A plan such that none has both fewer actions and fewer steps. */
         FrontierPoint: {
@@ -11324,6 +11831,36 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["Delivery"][];
         };
+        PaginatedDemandEstimateList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["DemandEstimate"][];
+        };
+        PaginatedDemandSettingsList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["DemandSettings"][];
+        };
         PaginatedEvaluationList: {
             /** @description Rows on all pages together. */
             count: number;
@@ -11428,6 +11965,21 @@ export interface components {
              */
             previous: string | null;
             results: components["schemas"]["FlowRate"][];
+        };
+        PaginatedForecastList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["Forecast"][];
         };
         PaginatedGroupList: {
             /** @description Rows on all pages together. */
@@ -12241,6 +12793,35 @@ export interface components {
             reason?: string;
             description?: string;
         };
+        /** @description How measured demand of a system is used. */
+        PatchedDemandSettingsRequest: {
+            basis?: components["schemas"]["DemandBasisEnum"];
+            /** @description Minutes over which demand is measured. */
+            window_minutes?: number;
+            /**
+             * Format: double
+             * @description Share of the measured minutes in which the demand is enough.
+             */
+            level?: number;
+            /**
+             * Format: double
+             * @description Measured demand counts at least this share of the model's figure.
+             */
+            floor_ratio?: number;
+            /**
+             * Format: double
+             * @description Measured demand counts at most this multiple of the model's figure.
+             */
+            ceiling_ratio?: number;
+            /** @description Hours until which a forecast shall be enough. */
+            horizon_hours?: number;
+            /**
+             * Format: double
+             * @description Change of what is used of a topic or class from which on there is a new estimate, as a share of the larger figure.
+             */
+            least_change?: number;
+            reason?: string;
+        };
         /** @description A group with its streams. */
         PatchedGroupRequest: {
             /**
@@ -12427,6 +13008,11 @@ export interface components {
             approval_ttl_s?: number;
             /** @description How long a broker must have been silent before a plan may remove it as gone. */
             remove_after_s?: number;
+            /**
+             * Format: double
+             * @description Share of the demand that may have moved since a plan was made, where measured demand is used; more makes the plan stale, and 1 never does.
+             */
+            demand_band?: number;
             rate_control?: boolean;
             /**
              * Format: double
@@ -13861,6 +14447,11 @@ export interface components {
             approval_ttl_s?: number;
             /** @description How long a broker must have been silent before a plan may remove it as gone. */
             remove_after_s?: number;
+            /**
+             * Format: double
+             * @description Share of the demand that may have moved since a plan was made, where measured demand is used; more makes the plan stale, and 1 never does.
+             */
+            demand_band?: number;
             rate_control?: boolean;
             /**
              * Format: double
@@ -14787,6 +15378,12 @@ export interface components {
             readonly time_limit_s: number | null;
             readonly snapshot_hash: string;
             readonly model_version: number | null;
+            /**
+             * Format: uuid
+             * @description The estimate of demand that it saw; null: it saw the model's figures.
+             */
+            readonly demand_estimate: string | null;
+            readonly demand_estimate_name: string | null;
             readonly result_hash: string | null;
             readonly kernel_version: string;
             /**
@@ -14870,6 +15467,12 @@ export interface components {
             readonly time_limit_s: number | null;
             readonly snapshot_hash: string;
             readonly model_version: number | null;
+            /**
+             * Format: uuid
+             * @description The estimate of demand that it saw; null: it saw the model's figures.
+             */
+            readonly demand_estimate: string | null;
+            readonly demand_estimate_name: string | null;
             readonly result_hash: string | null;
             readonly kernel_version: string;
             /**
@@ -14958,10 +15561,11 @@ export interface components {
          *     - `placement`: Publishers over brokers.
          *     - `mapping`: Flows in streams and groups.
          *     - `correlation`: Publishers that burst together.
+         *     - `demand_forecast`: Forecast of demand.
          *     - `study`: What-if studies.
          * @enum {string}
          */
-        RunKindEnum: "calibration" | "allocation" | "overlay" | "placement" | "mapping" | "correlation" | "study";
+        RunKindEnum: "calibration" | "allocation" | "overlay" | "placement" | "mapping" | "correlation" | "demand_forecast" | "study";
         /** @description The progress of a run; empty before its first report. */
         RunProgress: {
             iteration?: number;
@@ -15892,7 +16496,7 @@ export interface components {
             model_version: number;
             /** @description The system itself. */
             properties: components["schemas"]["SystemProperties"];
-            /** @description Settings by what they are of: `calibration` as in a PATCH of /calibration-settings/{id}, `mapping` as in one of /mapping-settings/{id}. The defaults, too. */
+            /** @description Settings by what they are of: `calibration` as in a PATCH of /calibration-settings/{id}, `demand` as in one of /demand-settings/{id}, `mapping` as in one of /mapping-settings/{id}. The defaults, too. */
             settings: {
                 [key: string]: {
                     [key: string]: unknown;
@@ -15931,7 +16535,7 @@ export interface components {
         SystemModelFormRequest: {
             /** @description The system itself, as in a PATCH of it; what is left out stays. Where no system has the id, those with `name` and `product` create it. */
             properties?: components["schemas"]["PatchedSystemPropertiesRequest"];
-            /** @description Settings by what they are of: `calibration` as in a PATCH of /calibration-settings/{id}, `mapping` as in one of /mapping-settings/{id}. What is left out stays. */
+            /** @description Settings by what they are of: `calibration` as in a PATCH of /calibration-settings/{id}, `demand` as in one of /demand-settings/{id}, `mapping` as in one of /mapping-settings/{id}. What is left out stays. */
             settings?: {
                 [key: string]: {
                     [key: string]: unknown;
@@ -16484,14 +17088,17 @@ export interface components {
         /**
          * @description - `capacity_change`: Capacities in the model changed.
          *     - `population_change`: Populations in the model changed.
+         *     - `demand_change`: What publishers or consumers want changed.
          *     - `slo_breach`: Service-level objectives are missed.
+         *     - `budget_burn`: An objective burns its error budget, as a share of the rate of an alert.
          *     - `load_drift`: Measured load left the model's.
          *     - `broker_overload`: A broker is near or above its capacity.
+         *     - `machine_load`: A broker's CPU or storage is near its limit, as measured.
          *     - `routing_drift`: Routing costs moved since the last evaluation.
          *     - `filtering_drift`: Filtering costs more than the last mapping came to, as measured.
          * @enum {string}
          */
-        TriggerKindEnum: "capacity_change" | "population_change" | "slo_breach" | "load_drift" | "broker_overload" | "routing_drift" | "filtering_drift";
+        TriggerKindEnum: "capacity_change" | "population_change" | "demand_change" | "slo_breach" | "budget_burn" | "load_drift" | "broker_overload" | "machine_load" | "routing_drift" | "filtering_drift";
         /**
          * @description A trigger, which computes again when a watched value stays above its threshold for
          *     long enough.
@@ -16770,6 +17377,78 @@ export interface components {
             next_at: string;
             /** @description Why the last attempt failed; empty: none did. */
             problem: string;
+        };
+        /** @description What is wanted of a topic or class now. */
+        Wanted: {
+            subject: components["schemas"]["DemandSubjectEnum"];
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** Format: uuid */
+            topic: string;
+            topic_name: string;
+            /**
+             * Format: uuid
+             * @description Where a topic enters, or a class is admitted; null: not known.
+             */
+            broker: string | null;
+            /** @description Empty: not known. */
+            broker_name: string;
+            /**
+             * Format: double
+             * @description What a topic is promised at least, msg/s; 0 of a class.
+             */
+            least: number;
+            /**
+             * Format: double
+             * @description The model's figure: msg/s of a topic, consumers of a class.
+             */
+            typed: number;
+            /**
+             * @description In how many minutes it was measured.
+             * @default 0
+             */
+            readonly minutes: number;
+            /**
+             * Format: double
+             * @description Wanted in most minutes at least: msg/s of a topic, consumers of a class; null: not measured.
+             */
+            readonly low: number | null;
+            /**
+             * Format: double
+             * @description Mean of the minutes: msg/s of a topic, consumers of a class; null: not measured.
+             */
+            readonly mean: number | null;
+            /**
+             * Format: double
+             * @description Enough in a share of the minutes, the level: msg/s of a topic, consumers of a class; null: not measured.
+             */
+            readonly high: number | null;
+            /**
+             * Format: double
+             * @description The measured figure that counts: `high`, or, where it was measured in too few minutes, that of the last estimate: msg/s of a topic, consumers of a class; null: there is none.
+             */
+            counting: number | null;
+            /**
+             * Format: double
+             * @description Enough until the horizon of the settings: msg/s of a topic, consumers of a class; null: not known.
+             */
+            forecast: number | null;
+            /**
+             * Format: double
+             * @description By how much `high` differs from `typed`, as a share of the larger; 0 where nothing was measured.
+             */
+            change: number;
+            /**
+             * Format: double
+             * @description What snapshots would take if they went by what is known now: msg/s of a topic, consumers of a class.
+             */
+            would_use: number;
+            /**
+             * Format: double
+             * @description What snapshots take: msg/s of a topic, consumers of a class.
+             */
+            used: number;
         };
         /** @description Where events are sent to, and which. */
         Webhook: {
@@ -17646,6 +18325,8 @@ export interface operations {
                      *       "time_limit_s": 30,
                      *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
                      *       "model_version": 14,
+                     *       "demand_estimate": null,
+                     *       "demand_estimate_name": null,
                      *       "result_hash": null,
                      *       "kernel_version": "",
                      *       "allocation": null,
@@ -18331,6 +19012,8 @@ export interface operations {
                      *       "time_limit_s": 30,
                      *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
                      *       "model_version": 14,
+                     *       "demand_estimate": null,
+                     *       "demand_estimate_name": null,
                      *       "result_hash": null,
                      *       "kernel_version": "",
                      *       "allocation": null,
@@ -19359,6 +20042,8 @@ export interface operations {
                      *       "time_limit_s": 30,
                      *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
                      *       "model_version": 14,
+                     *       "demand_estimate": null,
+                     *       "demand_estimate_name": null,
                      *       "result_hash": null,
                      *       "kernel_version": "",
                      *       "allocation": null,
@@ -21106,6 +21791,8 @@ export interface operations {
                      *       "time_limit_s": 30,
                      *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
                      *       "model_version": 14,
+                     *       "demand_estimate": null,
+                     *       "demand_estimate_name": null,
                      *       "result_hash": null,
                      *       "kernel_version": "",
                      *       "allocation": null,
@@ -22181,6 +22868,532 @@ export interface operations {
             406: components["responses"]["Problem406"];
             409: components["responses"]["Problem409"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    demand_retrieve: {
+        parameters: {
+            query: {
+                /** @description Part of a name. */
+                search?: string;
+                system: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Demand"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    demand_estimates_list: {
+        parameters: {
+            query?: {
+                /** @description Whose figures snapshots use: the model's, measured, forecast, or the largest. */
+                basis?: components["schemas"]["DemandBasisEnum"];
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description `number`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description At this time or later. */
+                since?: string;
+                system?: string;
+                /** @description Before this time. */
+                until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedDemandEstimateList"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    demand_estimates_retrieve: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DemandEstimateDetail"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    demand_forecasts_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description `number`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                run?: string;
+                /** @description At this time or later. */
+                since?: string;
+                system?: string;
+                /** @description Before this time. */
+                until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedForecastList"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    demand_forecasts_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ForecastRequestRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    /** @description In how many seconds it makes sense to look at `Location`. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000020",
+                     *       "number": 26,
+                     *       "kind": "allocation",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "system_name": "Trading floor",
+                     *       "state": "running",
+                     *       "method": "certified",
+                     *       "parameters": {},
+                     *       "seed": 0,
+                     *       "time_limit_s": 30,
+                     *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
+                     *       "model_version": 14,
+                     *       "demand_estimate": null,
+                     *       "demand_estimate_name": null,
+                     *       "result_hash": null,
+                     *       "kernel_version": "",
+                     *       "allocation": null,
+                     *       "study": null,
+                     *       "overlay_evaluation": null,
+                     *       "computed": null,
+                     *       "answer": null,
+                     *       "asked_by": "editor",
+                     *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
+                     *       "rerun_of": null,
+                     *       "rerun_of_name": null,
+                     *       "starts_from": null,
+                     *       "starts_from_name": null,
+                     *       "attempt": 1,
+                     *       "worker": "celery@worker-1",
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00.640Z",
+                     *       "started_at": "2026-03-02T08:00:00.140Z",
+                     *       "finished_at": null,
+                     *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
+                     *       "cancel_requested": false,
+                     *       "progress": {
+                     *         "iteration": 12,
+                     *         "utility": 1320911.4,
+                     *         "upper_bound": 1329014.2
+                     *       },
+                     *       "failure_code": "",
+                     *       "failure": "",
+                     *       "allowed_commands": [
+                     *         "cancel"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    demand_forecasts_retrieve: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForecastDetail"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    demand_settings_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                /** @description `updated_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description Of this system alone. */
+                system?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedDemandSettingsList"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    demand_settings_retrieve: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description The object's version and a hash of the answer; send it as If-Match when you change the object, as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DemandSettings"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    demand_settings_partial_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "basis": "measured",
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["PatchedDemandSettingsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DemandSettings"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
@@ -24655,6 +25868,8 @@ export interface operations {
                      *       "time_limit_s": 30,
                      *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
                      *       "model_version": 14,
+                     *       "demand_estimate": null,
+                     *       "demand_estimate_name": null,
                      *       "result_hash": null,
                      *       "kernel_version": "",
                      *       "allocation": null,
@@ -26338,6 +27553,8 @@ export interface operations {
                      *       "time_limit_s": 30,
                      *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
                      *       "model_version": 14,
+                     *       "demand_estimate": null,
+                     *       "demand_estimate_name": null,
                      *       "result_hash": null,
                      *       "kernel_version": "",
                      *       "allocation": null,
@@ -26492,6 +27709,8 @@ export interface operations {
                      *       "time_limit_s": 30,
                      *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
                      *       "model_version": 14,
+                     *       "demand_estimate": null,
+                     *       "demand_estimate_name": null,
                      *       "result_hash": null,
                      *       "kernel_version": "",
                      *       "allocation": null,
@@ -30287,6 +31506,8 @@ export interface operations {
                      *       "time_limit_s": 30,
                      *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
                      *       "model_version": 14,
+                     *       "demand_estimate": null,
+                     *       "demand_estimate_name": null,
                      *       "result_hash": null,
                      *       "kernel_version": "",
                      *       "allocation": null,
@@ -30388,6 +31609,8 @@ export interface operations {
                      *       "time_limit_s": 30,
                      *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
                      *       "model_version": 14,
+                     *       "demand_estimate": null,
+                     *       "demand_estimate_name": null,
                      *       "result_hash": null,
                      *       "kernel_version": "",
                      *       "allocation": null,

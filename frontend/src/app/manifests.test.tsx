@@ -12,7 +12,8 @@ import { listenersOf, manifests, places, waysOf } from "@/lib/manifest";
 /** Every kind of message that the server sends about objects. */
 const NEWS = [
   ...["run", "allocation", "placement", "study", "overlay", "system", "plan", "execution", "agent"],
-  ...["policy", "telemetry", "recomputation", "calibration", "correlation", "suggestion"],
+  ...["policy", "telemetry", "recomputation", "calibration", "demand", "correlation"],
+  ...["suggestion", "demand_forecast"],
   ...["mapping", "interest_import", "inbox", "record_batch", "record_settings"],
   ...["slo_compliance"],
 ];

@@ -32,6 +32,7 @@ const ACTIONS: Record<string, string> = {
   document: "opened or closed the record",
   dry_run: "checked without carrying out",
   enrol: "enrolled",
+  estimate: "estimated",
   execute: "executed",
   expire: "let an approval expire",
   fail: "failed",

@@ -28,7 +28,8 @@ SENDERS = frozenset({Role.SENDER, Role.EDITOR})
 ADMINS = frozenset({Role.ADMIN})
 OPERATORS = frozenset({Role.OPERATOR})
 MODEL = {
-    *("systems", "calibration-settings", "mapping-settings", "interest-imports"),
+    *("systems", "calibration-settings", "demand-settings", "mapping-settings"),
+    "interest-imports",
     *("record-settings", "set-aside-records"),
     *(kind.path for kind in KINDS),
 }
@@ -37,6 +38,8 @@ READ_ONLY = {
     "calibration-state",
     "computations",
     "connection-products",
+    "demand",
+    "demand-estimates",
     "event-stream",
     "event-types",
     "exchanges",
@@ -67,6 +70,7 @@ READ_ONLY = {
 RUNS = {
     *("calibrations", "runs", "allocations", "mappings", "placements", "studies"),
     *("overlay-evaluations", "overlay-candidates", "overlay-transformations", "repairs"),
+    "demand-forecasts",
     # A suggestion that is accepted is an edit of the model.
     *("correlation-analyses", "correlation-suggestions"),
 }

@@ -32,7 +32,10 @@ LISTS = {
 # Settings exist as long as their system.
 TIMELESS = {
     f"/api/v1/{path}"
-    for path in ("policies", "calibration-settings", "mapping-settings", "record-settings")
+    for path in (
+        *("policies", "calibration-settings", "demand-settings", "mapping-settings"),
+        "record-settings",
+    )
 }
 WHEN = {"created_at", "fired_at", "at"}
 # What a reconciler follows: rows that go on changing after they were made.
@@ -42,7 +45,7 @@ FOLLOWED = {
         *("plans", "executions", "runs", "allocations", "placements", "mappings", "calibrations"),
         *("studies", "overlay-evaluations", "correlation-analyses", "connections", "webhooks"),
         *("channels", "users", "agents", "policies", "calibration-settings", "mapping-settings"),
-        *("record-settings",),
+        *("record-settings", "demand-settings", "demand-estimates"),
         *("recomputation/schedules", "recomputation/triggers", "systems"),
         *(kind.path for kind in KINDS),
     )

@@ -172,10 +172,21 @@ class Story:
             self.by_room[path[1:]] = self.made(path, REQUESTS[f"POST {path}"])
         self.by_room["slo-compliance"] = self.by_room["slos"]
         self.ids[RECORD_BATCH] = self.sent_records()
-        for room in ("policies", "calibration-settings", "mapping-settings", "record-settings"):
-            system = self.by_room["systems"]
+        system = self.by_room["systems"]
+        for room in (
+            *("policies", "calibration-settings", "demand-settings", "mapping-settings"),
+            "record-settings",
+        ):
             rows = client.get(f"{PREFIX}/{room}", {"system": system}).json()["results"]
             self.by_room[room] = rows[0]["id"]
+        estimates = self.demand_estimated(system)
+        self.by_room["demand-estimates"] = estimates[0]["id"]
+
+    def demand_estimated(self, system: str) -> Any:
+        """The first estimate of a system's demand."""
+        address = f"{PREFIX}/demand-settings/{self.by_room['demand-settings']}"
+        assert self.send("patch", address, '{"basis": "measured"}').status_code == 200
+        return self.client.get(f"{PREFIX}/demand-estimates", {"system": system}).json()["results"]
 
     def sent_records(self) -> str:
         """A batch of which no row waits."""

@@ -23,7 +23,8 @@ from tests.factories.plans import edit_model
 pytestmark = pytest.mark.django_db
 APPS = Path(__file__).resolve().parents[3] / "apps"
 OTHERS = (
-    *("agent", "calibration_settings", "channel", "connection", "execution", "fit"),
+    *("agent", "calibration_settings", "channel", "connection", "demand_estimate"),
+    *("demand_settings", "execution", "fit"),
     *("interest_import", "mapping_settings", "overlay_evaluation", "plan", "policy"),
     *("record_batch", "record_settings", "run", "schedule", "session", "study", "token"),
     *("trigger", "user", "webhook"),
@@ -56,7 +57,9 @@ def test_every_recorded_kind_is_of_the_model_or_not() -> None:
         for model in apps.get_models()
         if model.__name__.endswith("Settings") and hasattr(model, "system")
     }
-    assert by_settings == {"calibration_settings", "mapping_settings", "record_settings"}
+    assert by_settings == {
+        *("calibration_settings", "demand_settings", "mapping_settings", "record_settings")
+    }
     recorded = {*named_in_the_source(), *by_record, *by_rule, *by_settings}
     assert recorded - kinds_of_the_model() == set(OTHERS)
     assert kinds_of_the_model() == {SYSTEM, *(model.audited_as() for model in entity_models())}

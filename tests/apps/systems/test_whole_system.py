@@ -254,13 +254,14 @@ def test_settings_are_the_defaults_until_somebody_changes_them(api: Any, world: 
     id = world.system.public_id
     document = read(api, id)
     before = document["settings"]
-    for member, path in (("calibration", "calibration-settings"), ("mapping", "mapping-settings")):
+    for member in ("calibration", "demand", "mapping"):
+        path = f"{member}-settings"
         shown = done(api.get(f"/api/v1/{path}/{id}"))
         assert before[member] == {name: shown[name] for name in before[member]}
         left = shown.keys() - before[member].keys()
         assert left == {"id", "system", "system_name", "version", "updated_at", "allowed_commands"}
     objects = sum(map(len, document["kinds"].values()))
-    assert counts(put(api, id, **document)) == (0, 0, 0, objects + 3)
+    assert counts(put(api, id, **document)) == (0, 0, 0, objects + 4)
     assert not CalibrationSettings.objects.exists()
     assert not MappingSettings.objects.exists()
 

@@ -81,7 +81,7 @@ def test_kinds_are_those_that_the_history_knows() -> None:
     files = (ROOT / "apps").rglob("*.py")
     written = {kind for file in files for kind in literal.findall(file.read_text())}
     rules = {str(one._meta.verbose_name) for one in (Schedule, Trigger)}
-    settings = {"calibration_settings", "mapping_settings", "record_settings"}
+    settings = {*("calibration_settings", "demand_settings", "mapping_settings", "record_settings")}
     assert written | rules | settings | kinds_of_the_model() == KINDS.keys()
 
 

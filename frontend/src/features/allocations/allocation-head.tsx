@@ -26,7 +26,8 @@ function factsOf(allocation: AllocationDetail, plans: ReturnType<typeof usePlans
       text: (
         <>
           {allocation.model_version === null ? "own problem" : `model v${allocation.model_version}`}
-          , snapshot{" "}
+          {allocation.demand_estimate_name ? `, demand ${allocation.demand_estimate_name}` : ""},
+          snapshot{" "}
           <span className="mono" title={allocation.snapshot_hash}>
             {allocation.snapshot_hash.slice(0, 8)}
           </span>

@@ -137,8 +137,9 @@ function RunView({ stored }: { stored: RunDetail }) {
             icon: "versions",
             text: (
               <>
-                {run.model_version === null ? "own problem" : `model v${run.model_version}`},
-                snapshot <span className="mono">{run.snapshot_hash.slice(0, 8)}</span>
+                {run.model_version === null ? "own problem" : `model v${run.model_version}`}
+                {run.demand_estimate_name ? `, demand ${run.demand_estimate_name}` : ""}, snapshot{" "}
+                <span className="mono">{run.snapshot_hash.slice(0, 8)}</span>
               </>
             ),
           },

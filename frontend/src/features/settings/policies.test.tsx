@@ -25,6 +25,7 @@ const policy = (change: Partial<Policy> = {}): Policy => ({
   enactment_threshold: 0.01,
   approval_ttl_s: 86_400,
   remove_after_s: 300,
+  demand_band: 0.25,
   rate_control: false,
   rate_control_band: 0.2,
   enactment_band: 0,

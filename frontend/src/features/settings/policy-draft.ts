@@ -28,6 +28,7 @@ export type PolicyDraft = {
   ttl: string;
   pauses: boolean;
   removeAfter: string;
+  demandBand: string;
   rateControl: boolean;
   band: string;
 };
@@ -63,6 +64,7 @@ export const draftOf = (policy: Policy): PolicyDraft => ({
   perRate: plain(policy.churn_per_rate_change ?? 0),
   ttl: plain((policy.approval_ttl_s ?? 0) / 3600),
   removeAfter: plain((policy.remove_after_s ?? 0) / 60),
+  demandBand: percent(policy.demand_band),
   rateControl: policy.rate_control ?? false,
   band: percent(policy.rate_control_band),
 });
@@ -83,6 +85,7 @@ export type PolicyBody = {
   churn_per_rate_change: number;
   approval_ttl_s: number;
   remove_after_s: number;
+  demand_band: number;
   rate_control: boolean;
   rate_control_band: number;
 };
@@ -125,6 +128,7 @@ export function bodyOf(draft: PolicyDraft): { body: PolicyBody } | { errors: Fie
     churn_per_rate_change: number(draft.perRate, "churn_per_rate_change"),
     approval_ttl_s: Math.round(number(draft.ttl, "approval_ttl_s", 3600)),
     remove_after_s: Math.round(number(draft.removeAfter, "remove_after_s", 60)),
+    demand_band: number(draft.demandBand, "demand_band", 0.01),
     rate_control: draft.rateControl,
     rate_control_band: number(draft.band, "rate_control_band", 0.01),
   };

@@ -33,6 +33,7 @@ const DRAWN = [
   "approval_ttl_s",
   "pause_when_window_closes",
   "remove_after_s",
+  "demand_band",
   "rate_control",
   "rate_control_band",
   "reason",
@@ -151,6 +152,13 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
               "remove_after_s",
               "min",
               "A plan may remove it then; what it alone holds is lost.",
+            )}
+            {field(
+              "Demand that may move",
+              "demandBand",
+              "demand_band",
+              "%",
+              "More since a plan of rates was made ends it, where measured demand is used; 100 % never does.",
             )}
           </div>
         </Panel>

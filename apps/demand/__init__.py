@@ -1,0 +1,1 @@
+"""Estimate what publishers and consumers want, beside what the model says of it."""

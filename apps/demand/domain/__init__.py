@@ -1,0 +1,1 @@
+"""Rules of demand that need no database."""

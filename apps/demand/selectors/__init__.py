@@ -1,0 +1,1 @@
+"""Read demand: what was measured of it, and what snapshots use."""

@@ -1,0 +1,1 @@
+"""Serve forecasts of demand over the REST API."""

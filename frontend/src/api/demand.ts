@@ -1,0 +1,99 @@
+/** What publishers and consumers of a system want: measured, in the model, used by snapshots. */
+import { queryOptions } from "@tanstack/react-query";
+
+import { client, ifMatch, take, type Page, type Schemas } from "./client";
+import { keys } from "./query-keys";
+
+export type Demand = Schemas["Demand"];
+export type Wanted = Schemas["Wanted"];
+export type DemandBasis = Schemas["DemandBasisEnum"];
+export type DemandSettings = Schemas["DemandSettings"];
+export type DemandEstimate = Schemas["DemandEstimate"];
+export type Forecast = Schemas["Forecast"];
+export type ForecastDetail = Schemas["ForecastDetail"];
+export type ForecastSeries = Schemas["ForecastSeries"];
+export type DemandFigure = Schemas["DemandFigure"];
+
+const ROWS = 20;
+
+export const demandQuery = (system: string, search: string) =>
+  queryOptions({
+    queryKey: keys.demand.now(system, search),
+    queryFn: ({ signal }): Promise<Demand> =>
+      take(client.GET("/api/v1/demand", { params: { query: { system, search } }, signal })),
+    // Another minute is measured.
+    refetchInterval: 30_000,
+  });
+
+export const demandSettingsQuery = (system: string) =>
+  queryOptions({
+    queryKey: keys.demand.settings(system),
+    queryFn: async ({ signal }): Promise<DemandSettings> => {
+      const page = await take(
+        client.GET("/api/v1/demand-settings", { params: { query: { system } }, signal }),
+      );
+      const [row] = page.results;
+      if (row === undefined) throw new Error("The server gave no settings.");
+      return row;
+    },
+  });
+
+export const demandSettingsUpdate = (
+  { id, version }: DemandSettings,
+  body: Schemas["PatchedDemandSettingsRequest"],
+) =>
+  take(
+    client.PATCH("/api/v1/demand-settings/{id}", {
+      params: { path: { id }, header: ifMatch(version) },
+      body,
+    }),
+  );
+
+export const demandEstimatesQuery = (system: string, asked: { cursor?: string }) =>
+  queryOptions({
+    queryKey: keys.demand.estimates(system, asked),
+    queryFn: ({ signal }): Promise<Page<DemandEstimate>> =>
+      take(
+        client.GET("/api/v1/demand-estimates", {
+          params: { query: { system, ...asked, page_size: ROWS } },
+          signal,
+        }),
+      ),
+  });
+
+export const demandEstimateQuery = (system: string, id: string) =>
+  queryOptions({
+    queryKey: keys.demand.estimate(system, id),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/demand-estimates/{id}", { params: { path: { id } }, signal })),
+  });
+
+/** The newest forecast of a system; null while there is none. */
+export const latestForecastQuery = (system: string) =>
+  queryOptions({
+    queryKey: keys.demand.forecasts(system),
+    queryFn: async ({ signal }): Promise<Forecast | null> => {
+      const page = await take(
+        client.GET("/api/v1/demand-forecasts", {
+          params: { query: { system, page_size: 1 } },
+          signal,
+        }),
+      );
+      return page.results[0] ?? null;
+    },
+  });
+
+export const forecastQuery = (system: string, id: string) =>
+  queryOptions({
+    queryKey: keys.demand.forecast(system, id),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/demand-forecasts/{id}", { params: { path: { id } }, signal })),
+  });
+
+export const forecastRequest = (system: string) =>
+  take(
+    client.POST("/api/v1/demand-forecasts", {
+      body: { system },
+      params: { header: { "Idempotency-Key": crypto.randomUUID() } },
+    }),
+  );
