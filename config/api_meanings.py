@@ -327,9 +327,12 @@ MEANINGS: dict[str, dict[str, str]] = {
     "TriggerKindEnum": {
         "capacity_change": "Capacities in the model changed.",
         "population_change": "Populations in the model changed.",
+        "demand_change": "What publishers or consumers want changed.",
         "slo_breach": "Service-level objectives are missed.",
+        "budget_burn": "An objective burns its error budget, as a share of the rate of an alert.",
         "load_drift": "Measured load left the model's.",
         "broker_overload": "A broker is near or above its capacity.",
+        "machine_load": "A broker's CPU or storage is near its limit, as measured.",
         "routing_drift": "Routing costs moved since the last evaluation.",
         "filtering_drift": "Filtering costs more than the last mapping came to, as measured.",
     },

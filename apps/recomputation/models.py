@@ -32,9 +32,12 @@ class Kind(models.TextChoices):
 
     CAPACITY_CHANGE = "capacity_change", "Capacities in the model changed"
     POPULATION_CHANGE = "population_change", "Populations in the model changed"
+    DEMAND_CHANGE = "demand_change", "Publishers or consumers want something else"
     SLO_BREACH = "slo_breach", "Service-level objectives are missed"
+    BUDGET_BURN = "budget_burn", "An error budget burns"
     LOAD_DRIFT = "load_drift", "Measured load left the model's"
     BROKER_OVERLOAD = "broker_overload", "A broker is near or above its capacity"
+    MACHINE_LOAD = "machine_load", "A broker's CPU or storage is near its limit"
     ROUTING_DRIFT = "routing_drift", "Routing costs moved since the last evaluation"
     FILTERING_DRIFT = "filtering_drift", "Filtering costs more than the last mapping came to"
 

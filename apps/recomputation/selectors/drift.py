@@ -7,8 +7,8 @@ publishers or consumers behave otherwise than was assumed.
 
 from functools import lru_cache
 
-from apps.catalog.selectors import system_problem
 from apps.common.formatting import percent
+from apps.demand.selectors.used import demanded_problem, estimate_in_use
 from apps.executions.models import Setting
 from apps.runs.selectors import Reading
 from apps.systems.models import Edition, System
@@ -40,7 +40,7 @@ def load_drift(system: System) -> Reading:
     if not gates:
         return Reading(value=None, detail="No rate is in force yet.")
     try:
-        problem = _problem(system.edition)
+        problem = _problem(system.edition, getattr(estimate_in_use(system), "pk", None))
     except InvalidProblem as error:
         return Reading(value=None, detail=f"The model cannot be read: {error}")
     seen = measured(system, window_s=WINDOW_S)
@@ -61,9 +61,9 @@ def load_drift(system: System) -> Reading:
 
 
 @lru_cache(maxsize=4)
-def _problem(edition: Edition) -> Problem:
-    """Return the model, read once per edition and process."""
-    return problem_from_dict(system_problem(System.objects.get(public_id=edition[0])))
+def _problem(edition: Edition, demand: int | None) -> Problem:
+    """Return the model with the demand in use, read once per version and process."""
+    return problem_from_dict(demanded_problem(System.objects.get(public_id=edition[0])))
 
 
 def _loads(problem: Problem, rates: object, populations: object) -> dict[str, float]:

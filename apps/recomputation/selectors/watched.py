@@ -3,16 +3,19 @@
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 
-from apps.catalog.selectors import system_problem
 from apps.common.formatting import counted, percent
+from apps.demand.domain.wanted import Subject, change_text, largest_change, relative_change
+from apps.demand.selectors.used import estimate_in_use
+from apps.plans.selectors.intermediate import NoModel, model_of
 from apps.recomputation.models import Kind
+from apps.recomputation.selectors.burning import budget_burn
 from apps.recomputation.selectors.drift import load_drift
+from apps.recomputation.selectors.machines import machine_load
 from apps.recomputation.selectors.slo import slo_readings
 from apps.runs.models import Run, Snapshot
 from apps.runs.selectors import Reading, computations
-from apps.systems.models import Edition, System
-from weir.codec import problem_from_dict, problem_from_json
-from weir.errors import InvalidProblem
+from apps.systems.models import System
+from weir.codec import problem_from_json
 from weir.lifecycle.runs import RunState
 from weir.model import Problem
 
@@ -36,41 +39,46 @@ def _population(system: System) -> Reading:
     return _against_last_run(system, _population_change)
 
 
+def _demand(system: System) -> Reading:
+    return _against_last_run(system, _demand_change)
+
+
 def _against_last_run(
     system: System, change: Callable[[Problem, Problem], tuple[float, str]]
 ) -> Reading:
     run = (
         Run.objects.filter(system=system, kind__in=_baselines(), state__in=LOOKED_AT)
-        .select_related("snapshot")
+        .select_related("snapshot__demand")
         .defer("snapshot__payload")
         .order_by("-id")
         .first()
     )
     if run is None:
         return Reading(value=None, detail="Nothing was computed yet.")
-    version = run.snapshot.model_version
-    if version == system.model_version:
-        return Reading(value=0.0, detail=f"{run} saw version {version}, the latest.")
+    version, demand = run.snapshot.model_version, estimate_in_use(system)
+    if version == system.model_version and run.snapshot.demand == demand:
+        latest = ", the latest" if demand is None else f" and the demand of {demand}, the latest"
+        return Reading(value=0.0, detail=f"{run} saw version {version}{latest}.")
     try:
-        before, now = _problems(run.snapshot_id, system.edition)
-    except InvalidProblem as error:
-        return Reading(value=None, detail=f"The model cannot be read: {error}")
-    value, detail = change(before, now)
+        value, detail = change(_problem_of(run.snapshot_id), model_of(system))
+    except NoModel as error:
+        return Reading(value=None, detail=f"The model cannot be read: {error.__cause__}")
     return Reading(value=value, detail=f"{detail} since {run}.")
 
 
 @lru_cache(maxsize=16)
-def _problems(snapshot: int, edition: Edition) -> tuple[Problem, Problem]:
-    """Return what the run saw and the present model, read once per edition and process."""
+def _problem_of(snapshot: int) -> Problem:
+    """Return what a run saw, read once per process."""
     payload = Snapshot.objects.values_list("payload", flat=True).get(pk=snapshot)
-    row = System.objects.get(public_id=edition[0])
-    return problem_from_json(bytes(payload)), problem_from_dict(system_problem(row))
+    return problem_from_json(bytes(payload))
 
 
 def _capacity_change(before: Problem, now: Problem) -> tuple[float, str]:
     """Return the largest relative change; an added or removed capacity counts 1."""
     old, new = _capacities(before), _capacities(now)
-    changes = {name: _relative(old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}}
+    changes = {
+        name: relative_change(old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}
+    }
     moved = {name: share for name, share in changes.items() if share > 0}
     if not moved:
         return 0.0, "No capacity changed"
@@ -97,9 +105,22 @@ def _population_change(before: Problem, now: Problem) -> tuple[float, str]:
     return moved / total, f"{counted(moved, 'consumer')} came or went, of {total:,},"
 
 
-def _relative(a: float, b: float) -> float:
-    larger = max(abs(a), abs(b))
-    return abs(a - b) / larger if larger else 0.0
+def _demand_change(before: Problem, now: Problem) -> tuple[float, str]:
+    """Return the largest relative change of what publishers of a topic or consumers of a class
+    want; of those that are in both."""
+    old, new = _wanted(before), _wanted(now)
+    change, most = largest_change((key, old[key], new[key]) for key in sorted(old) if key in new)
+    if most is None:
+        return 0.0, "What is wanted has not changed"
+    others = sum(relative_change(old[key], new[key]) > 0 for key in old if key in new) - 1
+    rest = f", and {counted(others, 'other')} changed" if others else ""
+    return change, f"{change_text(*most, old[most], new[most])}{rest}"
+
+
+def _wanted(problem: Problem) -> dict[tuple[Subject, str], float]:
+    """Return what is wanted of topics and of classes."""
+    rates = {(Subject.TOPIC, flow.id): flow.rate_max for flow in problem.flows}
+    return rates | {(Subject.CLASS, row.id): float(row.population_max) for row in problem.classes}
 
 
 def _slo(system: System) -> Reading:
@@ -119,8 +140,11 @@ def _slo(system: System) -> Reading:
 OWN_WATCHERS: Mapping[Kind, Callable[[System], Reading]] = {
     Kind.CAPACITY_CHANGE: _capacity,
     Kind.POPULATION_CHANGE: _population,
+    Kind.DEMAND_CHANGE: _demand,
     Kind.SLO_BREACH: _slo,
+    Kind.BUDGET_BURN: budget_burn,
     Kind.LOAD_DRIFT: load_drift,
+    Kind.MACHINE_LOAD: machine_load,
 }
 """What is read here; the kinds of computation register the rest."""
 

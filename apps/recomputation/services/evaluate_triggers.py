@@ -16,13 +16,17 @@ from apps.recomputation.services.fire import fire, lock_system
 from apps.runs.selectors import Reading
 
 logger = logging.getLogger(__name__)
-OF_THE_MODEL = frozenset({Kind.CAPACITY_CHANGE, Kind.POPULATION_CHANGE})
+OF_THE_MODEL = frozenset({Kind.CAPACITY_CHANGE, Kind.POPULATION_CHANGE, Kind.DEMAND_CHANGE})
 PACE_S = {
     Kind.CAPACITY_CHANGE: 1.0,
     Kind.POPULATION_CHANGE: 1.0,
+    Kind.DEMAND_CHANGE: 1.0,
     Kind.SLO_BREACH: 5.0,
+    # Minutes are judged some ten seconds after they ended.
+    Kind.BUDGET_BURN: 15.0,
     Kind.LOAD_DRIFT: 5.0,
     Kind.BROKER_OVERLOAD: 5.0,
+    Kind.MACHINE_LOAD: 5.0,
     Kind.ROUTING_DRIFT: 5.0,
     # It reads who wants what, up to millions of interests.
     Kind.FILTERING_DRIFT: 30.0,

@@ -228,3 +228,58 @@ def test_a_quantity_that_nobody_measures_is_not_judged(clockwork):
     (reading,) = slo_readings(clockwork.system)
     assert reading.share_held is None
     assert look("slo_breach", clockwork.system).value is None
+
+
+def test_budgets_burn_as_fast_as_both_stretches_of_an_alert_say(clockwork):
+    assert look("budget_burn", clockwork.system).detail.endswith("no service-level objective.")
+    promised = slo(clockwork, "delay_p99_s", 0.1)
+    Slo.objects.filter(pk=promised.pk).update(window_s=30 * 86_400, objective=0.99)
+    promised.refresh_from_db()
+    assert look("budget_burn", clockwork.system).value is None
+    judged_minutes(promised, *[0.05] * 60)
+    reading = look("budget_burn", clockwork.system)
+    assert (reading.value, reading.detail) == (0.0, "No budget of 1 measured objectives burns.")
+    JudgedMinute.objects.all().delete()
+    ObjectiveTerm.objects.all().delete()
+    # Ten of the last 60 minutes burn at 16.7, one of the last 5 at 20, where 14.4 fires.
+    judged_minutes(promised, 0.2, *[0.05] * 40, *[0.2] * 9, *[0.05] * 10)
+    reading = look("budget_burn", clockwork.system)
+    assert reading.value == pytest.approx(1000 / 60 / 14.4)
+    assert reading.detail == (
+        f"{promised.name} of t1 burns its budget at 16.7 over 60 min and at 20 over 5 min, "
+        "115.7 % of the 14.4 at which an alert fires."
+    )
+    trigger = clockwork.trigger("budget_burn", threshold=1.0)
+    assert triggers_evaluate() == 1
+    assert seen(trigger).value == reading.value
+    # So large a budget cannot burn at 14.4, nor at 6: of its alerts one is left.
+    Slo.objects.filter(pk=promised.pk).update(objective=0.5)
+    ObjectiveTerm.objects.update(objective=0.5)
+    reading = look("budget_burn", clockwork.system)
+    assert reading.value == pytest.approx(2 * 10 / (72 * 60))
+    assert "of the 1 at which" in reading.detail
+
+
+def machine(quay, broker, load):
+    """A sample of a broker in which its agent measured this of its machine."""
+    Sample.objects.create(
+        broker=quay.brokers[broker], at=timezone.now(), payload={"interval_s": 1.0, "broker": load}
+    )
+
+
+def test_the_fullest_machine_is_read_from_its_agent(clockwork):
+    quay = clockwork.quay
+    assert look("machine_load", quay.system).value is None
+    machine(quay, "b1", {"cpu_ratio": 1.0, "cores": 2})
+    machine(quay, "b1", {"cpu_ratio": 1.4, "cores": 2, "stored_bytes": 5})
+    machine(quay, "b2", {"cpu_ratio": 0.4})
+    reading = look("machine_load", quay.system)
+    assert reading.value == pytest.approx(0.6)
+    assert reading.detail == "CPU of b1 is 60.0 % in use, as measured over 15 s."
+    machine(quay, "b2", {"stored_bytes": 90, "most_stored_bytes": 100})
+    machine(quay, "b2", {"stored_bytes": 80, "most_stored_bytes": 0})
+    reading = look("machine_load", quay.system)
+    assert reading.value == pytest.approx(0.9)
+    assert reading.detail.startswith("Storage of b2 is 90.0 % in use")
+    Sample.objects.update(at=timezone.now() - timedelta(seconds=16))
+    assert look("machine_load", quay.system).value is None

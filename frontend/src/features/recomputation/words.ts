@@ -30,13 +30,26 @@ export const TRIGGER_KINDS: Record<TriggerKind, KindWords> = {
   population_change: {
     label: "Populations changed",
     unit: "%",
-    about: "Consumers that came or went in the model since the last run, over those that were.",
+    about:
+      "Consumers that came or went since the last run, over those that were: in the model, or as measured where a system uses measured demand.",
+  },
+  demand_change: {
+    label: "Demand changed",
+    unit: "%",
+    about:
+      "The largest relative change since the last run of what publishers of a topic or consumers of a class want: as measured, where a system uses measured demand.",
   },
   slo_breach: {
     label: "SLOs missed",
     unit: "SLOs",
     about:
-      "Objectives whose target held too seldom in the last 5 minutes, by what agents measure. Delays are not measured.",
+      "Objectives whose target held too seldom in the last 5 minutes, by what agents and consumers measure.",
+  },
+  budget_burn: {
+    label: "An error budget burns",
+    unit: "%",
+    about:
+      "The fastest burn rate of an objective; 100 % is the rate at which an alert fires. Page Service levels.",
   },
   load_drift: {
     label: "Load drifted",
@@ -49,6 +62,11 @@ export const TRIGGER_KINDS: Record<TriggerKind, KindWords> = {
     unit: "%",
     about:
       "The load of the fullest broker by the traffic that agents measure; 100 % is its capacity.",
+  },
+  machine_load: {
+    label: "A broker's machine near its limit",
+    unit: "%",
+    about: "The CPU or storage in use of the fullest broker, as its agent measures it over 15 s.",
   },
   routing_drift: {
     label: "Routing costs drifted",
