@@ -38,7 +38,7 @@ def question_checked(plain: object) -> dict[str, Any]:
 def forecast_plain(
     one: Mapping[str, Any], question: Mapping[str, Any], seed: int
 ) -> dict[str, Any]:
-    """Return what is to be expected of one series, or the reason why nothing can be told."""
+    """Return what is to be expected of one series, or the reason why that is not known."""
     named = {"subject": one["subject"], "name": one["name"]}
     try:
         ahead = forecast(one["values"], hours=question["hours"], level=question["level"], seed=seed)

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 DAY, WEEK = 24, 168
 """Seasons, hours."""
 LEAST_SEASONS = 2
-"""A season is told after so many of them."""
+"""A season is fitted after so many of them."""
 MOST_MISSING = 0.2
 """Share of the hours that may not have been measured."""
 PATHS = 400
 PARAMETERS = 3
 """Of the smoothing besides its season: how fast level and season move, and the first level."""
 JUDGED = WEEK
-"""Hours, the last ones, by which the error of a forecast is told."""
+"""Hours, the last ones, by which the error of a forecast is estimated."""
 
 
 class NoForecast(Exception):

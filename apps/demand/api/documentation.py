@@ -17,7 +17,7 @@ MEANINGS = {
     "DemandBasisEnum": {
         "typed": "The model's figures.",
         "measured": "Measured figures; the model's where nothing was measured yet.",
-        "forecast": "Forecast figures; measured ones where nothing can be told.",
+        "forecast": "Forecast figures; measured ones where none can be made.",
         "largest": "The largest of the model's, the measured and the forecast figure.",
     },
     "DemandSubjectEnum": {

@@ -47,7 +47,7 @@ def demand_minutes(
     """Return what was measured of each topic and class in whole minutes, by subject and name.
 
     Of a topic, what was offered before its gates; of a class, who was admitted and who waited; at
-    all brokers together. A minute counts for who was measured in it.
+    all brokers together.
     """
     given = _given(system, since, until)
     awaited = _awaited(system, int(until.timestamp()))

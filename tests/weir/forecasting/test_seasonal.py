@@ -63,7 +63,7 @@ def test_what_is_enough_is_so_as_often_as_it_says(days: int) -> None:
         series = 100 * np.exp(0.8 * np.sin(at / DAY * 2 * np.pi) + chance.normal(0, 0.15, len(at)))
         ahead = forecast(series[:-48].tolist(), hours=48, level=0.9, seed=seed)
         enough.append(np.mean(series[-48:] <= np.array(ahead.high)))
-    # Errors of one series go along with each other; before they were widened it were 0.80 to 0.83.
+    # Errors of one series go along with each other; before they were widened it was 0.80 to 0.83.
     assert 0.84 <= np.mean(enough) <= 0.96
 
 
