@@ -191,10 +191,24 @@ MEANINGS: dict[str, dict[str, str]] = {
     # Answers of computations
     "JudgedEnum": {
         "helped": "The utility rose by what was promised, or nearly.",
-        "kept": "A fall was promised, and the utility fell by no more.",
-        "partly": "It rose, by less than was promised.",
-        "missed": "It did not rise although that was promised, or it fell by more than that.",
+        "kept": "A fall was promised, and the utility fell by no more; or nothing is known of it, "
+        "and every part of which something is known was kept: half of all at least.",
+        "partly": "The utility rose by less than was promised, or a part was missed.",
+        "missed": "It did not rise although that was promised, or it fell by more than that; or "
+        "nothing is known of it, and every part of which something is known was missed; or the "
+        "plan was taken back before its effect was measured.",
         "too_early": "The window after the execution is not over.",
+        "unknown": "It cannot be told; `because` says why.",
+    },
+    "PromisePartQuantityEnum": {
+        "rate": "What passes the gate of a topic, as far as the plan lets it.",
+        "consumers": "Who is admitted of a class, as far as the plan lets them.",
+        "load": "How full the fullest place is, at the model's costs.",
+        "delay": "The delay of a topic against its objective.",
+    },
+    "KeptEnum": {
+        "kept": "It came as promised.",
+        "missed": "It did not; `because` says by how much and likely why.",
         "unknown": "It cannot be told; `because` says why.",
     },
     "FiringOutcomeEnum": {

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from apps.executions.selectors import execution_count_by_state
-from apps.plans.selectors.outcomes import plan_count_by_state
+from apps.plans.selectors.outcomes import plan_counts
 from apps.recomputation.selectors import firing_count_by_rule
 from apps.runs.selectors import run_count_by_state
 from apps.telemetry.domain.backlog import Growth
@@ -39,9 +39,11 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _lines() -> Iterator[str]:
+    now = timezone.now()
+    plan_states, plan_verdicts = plan_counts(now)
     for name, title, counts in (
         ("weir_runs", "Number of runs by state.", run_count_by_state()),
-        ("weir_plans", "Number of plans by state.", plan_count_by_state()),
+        ("weir_plans", "Number of plans by state.", plan_states),
         ("weir_executions", "Number of executions by state.", execution_count_by_state()),
     ):
         yield from _gauge(name, title, [({"state": s}, n) for s, n in sorted(counts.items())])
@@ -53,8 +55,12 @@ def _lines() -> Iterator[str]:
             for (system, rule, state), n in sorted(firing_count_by_rule().items())
         ],
     )
+    yield from _gauge(
+        "weir_promises",
+        "Plans executed in the last 30 days by verdict on their promises.",
+        [({"verdict": verdict}, n) for verdict, n in sorted(plan_verdicts.items())],
+    )
     agents = Agent.objects.select_related("system", "broker").order_by("pk")
-    now = timezone.now()
     yield from _gauge(
         "weir_agent_up",
         "1 while the agent of a broker holds its lease.",

@@ -9,8 +9,11 @@ class PipelineConfig(AppConfig):
     def ready(self) -> None:
         from apps.calibration.selectors import offer_minute_sums
         from apps.demand.selectors.measured import offer_demand_minutes
+        from apps.pipeline.selectors.objectives import DelayObjectives
         from apps.pipeline.selectors.observations import observations
         from apps.pipeline.selectors.wanted import demand_minutes
+        from apps.plans.selectors.parts import offer_objectives
 
         offer_minute_sums(observations)
         offer_demand_minutes(demand_minutes)
+        offer_objectives(DelayObjectives())

@@ -16,6 +16,7 @@ from django.db.models import Q
 
 from apps.common.models import BaseModel
 from apps.executions.models import Execution
+from apps.policies.domain.terms import DEFAULT_TERMS
 from apps.runs.models import Run
 from apps.systems.models import System
 from weir.codec.plan import plan_from_dict
@@ -254,11 +255,24 @@ class Verification(BaseModel):
     """Store what was measured before and after a plan was carried out, and the verdict about it."""
 
     plan = models.OneToOneField(Plan, on_delete=models.CASCADE, related_name="verification")
+    window_s = models.PositiveIntegerField(
+        default=DEFAULT_TERMS.judge_window_s,
+        db_default=DEFAULT_TERMS.judge_window_s,
+        help_text="How long is measured, before and after; as the policy was when it began.",
+    )
     before: "models.JSONField[Any, Any]" = models.JSONField(
         null=True, help_text="The utility measured in the window before, block by block."
     )
     after: "models.JSONField[Any, Any]" = models.JSONField(
         null=True, help_text="The same after the execution."
+    )
+    figures_before: "models.JSONField[Any, Any]" = models.JSONField(
+        null=True, help_text="What was measured before of rates, consumers and the fullest place."
+    )
+    parts: "models.JSONField[Any, Any]" = models.JSONField(
+        default=list,
+        db_default=[],
+        help_text="The parts of the promise, as they were judged; empty: not yet, or none.",
     )
     judged = models.CharField(max_length=16, blank=True, help_text="Empty: not yet.")
     because = models.TextField(blank=True)

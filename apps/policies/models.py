@@ -23,6 +23,8 @@ LONGEST_TTL_S = 366 * 86_400
 LONGEST_DWELL_S = 7 * 86_400
 MOST_APPROVALS = 9
 LEAST_SILENCE_S = 30
+LEAST_JUDGE_WINDOW_S, LONGEST_JUDGE_WINDOW_S = 60, 900
+"""Ten blocks of a minute hold six samples each; longer windows would outlast the samples."""
 
 
 class WindowEffect(models.TextChoices):
@@ -56,6 +58,9 @@ class Policy(BaseModel):
     remove_after_s = models.PositiveIntegerField(default=DEFAULT_TERMS.remove_after_s)
     demand_band = models.FloatField(
         default=DEFAULT_TERMS.demand_band, db_default=DEFAULT_TERMS.demand_band
+    )
+    judge_window_s = models.PositiveIntegerField(
+        default=DEFAULT_TERMS.judge_window_s, db_default=DEFAULT_TERMS.judge_window_s
     )
     rate_control = models.BooleanField(default=DEFAULT_TERMS.rate_control)
     rate_control_band = models.FloatField(default=DEFAULT_TERMS.rate_control_band)
@@ -130,6 +135,13 @@ class Policy(BaseModel):
                 name="policy_demand_band_between_0_and_1",
             ),
             models.CheckConstraint(
+                condition=Q(
+                    judge_window_s__gte=LEAST_JUDGE_WINDOW_S,
+                    judge_window_s__lte=LONGEST_JUDGE_WINDOW_S,
+                ),
+                name="policy_judge_window_between_1_and_15_minutes",
+            ),
+            models.CheckConstraint(
                 condition=Q(rate_control_band__gt=0, rate_control_band__lte=1),
                 name="policy_rate_control_band_above_0_at_most_1",
             ),
@@ -176,6 +188,7 @@ class Policy(BaseModel):
             approval_ttl_s=self.approval_ttl_s,
             remove_after_s=self.remove_after_s,
             demand_band=self.demand_band,
+            judge_window_s=self.judge_window_s,
             rate_control=self.rate_control,
             rate_control_band=self.rate_control_band,
         )

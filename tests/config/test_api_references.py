@@ -15,7 +15,7 @@ NAMED_OTHERWISE = {
     # A firing has no name; `merged_into` is another one.
     "Firing.merged_into",
     # Their `name`, `id` or `flow` is the name of the same object.
-    *("Outcome.plan", "Round.placement"),
+    *("Outcome.plan", "OutcomeDetail.plan", "Round.placement"),
     *("Shortage.object", "RelaxedNumber.object", "FlowLoad.object"),
     # The person that `username` and `display_name` name.
     *("Session.user_id", "Problem.plan"),

@@ -150,6 +150,7 @@ def test_pages_are_accessible_and_pictured(
         "runs": ("/runs", "R-1"),
         "plans": ("/plans", plan["name"]),
         "plan": (f"/plans/{plan['id']}", "Your decision"),
+        "promises": ("/promises", "Service level of Weir"),
         "telemetry": (f"/systems/{fleet.system}/telemetry", "Gates"),
         "records": (f"/systems/{fleet.system}/records", "Sums by minute are kept for"),
         "measured": (f"/systems/{fleet.system}/measured", "minute by minute"),

@@ -66,7 +66,7 @@ def serving(flow: Flow, hosts: Collection[str]) -> Flow:
     )
 
 
-def hosts_of(problem: Problem, populations: Mapping[str, int]) -> dict[str, set[str]]:
+def hosts_of(problem: Problem, populations: Mapping[str, float]) -> dict[str, set[str]]:
     """Per flow the nodes at which somebody is admitted."""
     hosts: dict[str, set[str]] = {flow.id: set() for flow in problem.flows}
     for consumers in problem.classes:

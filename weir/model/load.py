@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def loads(
-    problem: Problem, rates: Mapping[str, float], populations: Mapping[str, int]
+    problem: Problem, rates: Mapping[str, float], populations: Mapping[str, float]
 ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
     """Load per node and resource, and per link; a flow or class left out counts as 0.
 

@@ -21,9 +21,9 @@ from apps.integrations.models import LIVE_NAMES, Change, Connection, Message, Me
 from apps.integrations.selectors.gate import connection_of
 from apps.integrations.selectors.texts import change_text, ending_text, progress_text
 from apps.integrations.services.looking import needs_look
-from apps.plans.domain.verdicts import Judged, no_promise, window_after
+from apps.plans.domain.verdicts import Judged
 from apps.plans.models import Plan
-from apps.plans.selectors.outcomes import Outcome, outcome_of
+from apps.plans.selectors.outcomes import outcome_of
 from apps.plans.services.transitions import lock_plan, tell
 from weir.lifecycle.changes import CHANGES, ChangeCommand, ChangeState
 from weir.lifecycle.executions import ACTIVE, ExecutionState
@@ -276,17 +276,10 @@ def _conclude(change: Change, plan: Plan, now: datetime) -> bool:
     outcome = None
     if plan.state == PlanState.EXECUTED and plan.execution.state == ExecutionState.SUCCEEDED:
         outcome = outcome_of(plan, now)
-        if outcome.judged == Judged.TOO_EARLY or _is_measured_soon(plan, outcome, now):
+        if outcome.judged == Judged.TOO_EARLY:
             return False
     _end(change, *ending_text(plan, outcome))
     return True
-
-
-def _is_measured_soon(plan: Plan, outcome: Outcome, now: datetime) -> bool:
-    """Return whether the effect of a plan that ended a moment ago may still be measured."""
-    if no_promise(plan.content.promise) or getattr(plan, "verification", None) is not None:
-        return False
-    return now < window_after(outcome.executed_at)[1]
 
 
 def _end(change: Change, ending: Ending, text: str) -> None:

@@ -1,6 +1,7 @@
 """Read how objectives held: budgets and burn rates, and the minutes behind them."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -8,7 +9,7 @@ from django.db import connection
 from django.db.models import Case, CharField, F, Q, QuerySet, Value, When
 from django.utils import timezone
 
-from apps.catalog.models import Slo
+from apps.catalog.models import Quantity, Slo
 from apps.pipeline.domain.error_budget import (
     ALERTS,
     Compliance,
@@ -22,8 +23,15 @@ from apps.pipeline.domain.error_budget import (
 from apps.pipeline.domain.steps import MINUTE_S
 from apps.pipeline.domain.verdicts import Evidence
 from apps.pipeline.models import JudgedMinute, ObjectiveTerm
+from apps.plans.domain.parts import DelayMinutes, DelayObjective
+from apps.systems.models import System
 
 _PROMISE = ("quantity", "target", "objective", "window_s")
+DELAYS: dict[str, str] = {
+    Quantity.DELAY_P99_S: "p99",
+    Quantity.DELAY_P50_S: "p50",
+    Quantity.DELAY_MEAN_S: "mean",
+}
 LAG_S = 300
 """Within which a minute is judged after it: stretches end with the last that was, if that is no
 longer ago. What agents measured comes one or two minutes later."""
@@ -115,6 +123,70 @@ def latest_minutes(slos: Sequence[Slo], most: int) -> dict[int, list[JudgedMinut
         if len(latest[row.slo_id]) < most:
             latest[row.slo_id].append(row)
     return latest
+
+
+class DelayObjectives:
+    """Objectives about delays, for those who judge what plans did."""
+
+    def about(self, system: System, topics: Iterable[str]) -> list[DelayObjective]:
+        """Return the objectives about delays of some topics, as they are now."""
+        rows = Slo.objects.filter(
+            topic__system=system, topic__name__in=list(topics), quantity__in=list(DELAYS)
+        ).order_by("topic__name", "quantity", "id")
+        return [
+            DelayObjective(
+                slo=slo.pk,
+                name=slo.name,
+                topic=slo.topic.name,
+                which=DELAYS[slo.quantity],
+                target_s=slo.target,
+            )
+            for slo in rows.select_related("topic")
+        ]
+
+    def minutes(
+        self,
+        objectives: Sequence[DelayObjective],
+        before: tuple[datetime, datetime],
+        after: tuple[datetime, datetime],
+    ) -> list[DelayMinutes | None]:
+        """Return the judged minutes of each that lie whole in two windows; None: it is no longer as
+        it was. Three queries."""
+        keys = [one.slo for one in objectives]
+        slos = Slo.objects.select_related("topic").in_bulk(keys)
+        terms = ObjectiveTerm.objects.in_bulk(keys)
+        values: dict[int, list[tuple[int, float]]] = defaultdict(list)
+        judged = JudgedMinute.objects.filter(
+            slo__in=keys,
+            since_s__gte=before[0].timestamp(),
+            since_s__lte=after[1].timestamp() - MINUTE_S,
+        )
+        for row in judged.order_by("since_s"):
+            values[row.slo_id].append((row.since_s, row.value))
+
+        def within(key: int, window: tuple[datetime, datetime]) -> list[float]:
+            first_s, past_s = (moment.timestamp() for moment in window)
+            return [
+                value
+                for since_s, value in values[key]
+                if first_s <= since_s and since_s + MINUTE_S <= past_s
+            ]
+
+        def is_as_it_was(one: DelayObjective) -> bool:
+            slo, term = slos.get(one.slo), terms.get(one.slo)
+            return (
+                slo is not None
+                and (slo.topic.name, DELAYS.get(slo.quantity)) == (one.topic, one.which)
+                and slo.target == one.target_s
+                and (term is None or term.since_s <= after[0].timestamp())
+            )
+
+        return [
+            DelayMinutes(before_s=within(one.slo, before), after_s=within(one.slo, after))
+            if is_as_it_was(one)
+            else None
+            for one in objectives
+        ]
 
 
 def judged_until(slo: Slo) -> datetime | None:

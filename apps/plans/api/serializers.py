@@ -7,10 +7,12 @@ from rest_framework import serializers
 from apps.common.api.fields import choices, command_list
 from apps.common.api.forms import Form
 from apps.executions.api.serializers import EXECUTION_STATES, SettingMemberField
+from apps.plans.domain.parts import Kept, Quantity
 from apps.plans.domain.verdicts import Judged
 from apps.plans.models import Decision, Plan
 from apps.plans.selectors.approvals import ACCEPT_OVERLOAD, DRY_RUN, EDIT, NEEDS, ROLL_BACK
-from apps.systems.api.entities import Reference
+from apps.plans.selectors.outcomes import OBJECTIVE, Outcome
+from apps.systems.api.entities import Reference, SystemReference
 from apps.systems.domain.labels import is_one_line
 from apps.systems.models import CONTROL_CHARACTER, System
 from weir.enactment.terms import Reason
@@ -484,6 +486,33 @@ class AcceptOverloadSerializer(Form[dict[str, Any]]):
     reason = serializers.CharField(allow_blank=True, max_length=MAX_COMMENT)
 
 
+class PromisePartSerializer(serializers.Serializer[Any]):
+    """Describe a part of a plan's promise, and what was measured of it, in its unit."""
+
+    quantity = serializers.ChoiceField(choices=choices(*Quantity))
+    name = serializers.CharField(help_text="Of the topic, class, broker or link.")
+    where = serializers.CharField(
+        help_text="The broker of the gate or class; of a delay which, and by which objective; "
+        "empty: of a load."
+    )
+    unit = serializers.CharField()
+    promised = serializers.FloatField(
+        allow_null=True,
+        help_text="The limit, the load or the target; null: nothing limits it.",
+    )
+    before = serializers.FloatField(
+        allow_null=True, help_text="Mean of the window before; null: not measured."
+    )
+    after = serializers.FloatField(
+        allow_null=True, help_text="Mean of the window after; null: not measured."
+    )
+    noise = serializers.FloatField(
+        allow_null=True, help_text="By how much it varied by itself; null: not measured."
+    )
+    kept = serializers.ChoiceField(choices=choices(*Kept))
+    because = serializers.CharField(help_text="By how much and likely why, or why it is unknown.")
+
+
 class OutcomeSerializer(serializers.Serializer[Any]):
     """Describe a plan that was carried out: what it promised, what was measured, and the
     verdict."""
@@ -496,7 +525,7 @@ class OutcomeSerializer(serializers.Serializer[Any]):
     system_name = serializers.CharField(source="plan.system.name")
     executed_at = serializers.DateTimeField()
     promise = PlanPromiseSerializer(many=True, source="plan.content.promise")
-    judged = serializers.ChoiceField(choices=[judged.value for judged in Judged])
+    judged = serializers.ChoiceField(choices=choices(*Judged))
     because = serializers.CharField(help_text="The verdict's evidence, or why there is none.")
     known_at = serializers.DateTimeField(
         allow_null=True, help_text="When it can be told, where it is too early."
@@ -510,4 +539,60 @@ class OutcomeSerializer(serializers.Serializer[Any]):
     )
     noise = serializers.FloatField(
         allow_null=True, help_text="By how much the utility varied by itself before."
+    )
+    parts_kept = serializers.SerializerMethodField()
+    parts_missed = serializers.SerializerMethodField()
+    parts_unknown = serializers.SerializerMethodField()
+
+    def get_parts_kept(self, outcome: Outcome) -> int:
+        """Return how many parts of the promise were kept."""
+        return outcome.count(Kept.KEPT)
+
+    def get_parts_missed(self, outcome: Outcome) -> int:
+        """Return how many parts of the promise were missed."""
+        return outcome.count(Kept.MISSED)
+
+    def get_parts_unknown(self, outcome: Outcome) -> int:
+        """Return of how many parts of the promise nothing can be told."""
+        return outcome.count(Kept.UNKNOWN)
+
+
+class OutcomeDetailSerializer(OutcomeSerializer):
+    """Describe a plan that was carried out, with every part of its promise."""
+
+    parts = PromisePartSerializer(many=True, help_text="Empty until it is judged.")
+
+
+class PromiseRecordSerializer(serializers.Serializer[Any]):
+    """Describe how often plans brought what they promised: a service level of Weir itself."""
+
+    since = serializers.DateTimeField()
+    executed = serializers.IntegerField(help_text="Plans that were carried out since then.")
+    decided = serializers.IntegerField(help_text="Of how many of them something can be told.")
+    kept = serializers.IntegerField(help_text="How many of those brought what they promised.")
+    share = serializers.FloatField(
+        allow_null=True, help_text="Kept of decided; null: of no plan anything can be told."
+    )
+    objective = serializers.FloatField(
+        default=OBJECTIVE, read_only=True, help_text="The share that shall be kept."
+    )
+    is_met = serializers.BooleanField(
+        allow_null=True, help_text="Whether it is; null: of no plan anything can be told."
+    )
+
+
+class OutcomesSerializer(serializers.Serializer[Any]):
+    """Describe plans executed lately, and the record of their system, or of all."""
+
+    record = PromiseRecordSerializer()
+    results = OutcomeSerializer(many=True)
+
+
+class OutcomeQuery(Form[dict[str, Any]]):
+    """Ask for plans executed lately: newest first, 50 at most."""
+
+    days = serializers.IntegerField(min_value=1, max_value=366, default=7, help_text="1 to 366.")
+    system = SystemReference(required=False, help_text="Only of this system.")
+    judged = serializers.MultipleChoiceField(
+        choices=choices(*Judged), required=False, help_text="Only with these verdicts."
     )

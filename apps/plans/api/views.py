@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied
@@ -22,6 +22,7 @@ from apps.accounts.models import User
 from apps.common.api.filters import ChangedSince, CreatedFilter, NameSearch, Ordering, Person
 from apps.common.api.forms import Form
 from apps.common.api.preconditions import etag, expected_version, repeatable
+from apps.common.errors import Conflict
 from apps.executions.api.serializers import ExecutionDetailSerializer
 from apps.executions.selectors import executions_in_full
 from apps.plans import services
@@ -31,7 +32,9 @@ from apps.plans.api.serializers import (
     ApproveSerializer,
     DiscardSerializer,
     ModelPlanSerializer,
-    OutcomeSerializer,
+    OutcomeDetailSerializer,
+    OutcomeQuery,
+    OutcomesSerializer,
     PlanChecksSerializer,
     PlanDetailSerializer,
     PlanEditSerializer,
@@ -41,10 +44,11 @@ from apps.plans.api.serializers import (
     RejectSerializer,
     RollBackSerializer,
 )
+from apps.plans.domain.verdicts import Judged
 from apps.plans.models import Plan
 from apps.plans.selectors.export import plan_as_text, plan_json_text
 from apps.plans.selectors.levels import levels_of
-from apps.plans.selectors.outcomes import outcomes
+from apps.plans.selectors.outcomes import outcome_of, outcomes, promise_record
 from apps.plans.selectors.readings import (
     Caller,
     plan_reading,
@@ -54,6 +58,7 @@ from apps.plans.selectors.readings import (
 )
 from apps.plans.selectors.staleness import changed_since
 from apps.systems.api.entities import IF_MATCH
+from weir.lifecycle.plans import PlanState
 
 T = TypeVar("T")
 
@@ -139,7 +144,7 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
         "execute": Permission.EXECUTE_PLAN,
         "dry_run": Permission.READ,
     }
-    refuses = {"accept_overload": (422,), "dry_run": (409,)}
+    refuses = {"accept_overload": (422,), "dry_run": (409,), "outcome": (409,)}
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """List plans, newest first; one whose model has moved is shown as stale at once."""
@@ -333,22 +338,37 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
 
     @extend_schema(
         operation_id="plans_outcomes",
-        parameters=[OpenApiParameter("days", int, description="1 to 366; default 7.")],
-        responses=inline_serializer("PlanOutcomes", {"results": OutcomeSerializer(many=True)}),
+        parameters=[OutcomeQuery],
+        responses=OutcomesSerializer,
         filters=False,
     )
     @action(detail=False, methods=["get"], pagination_class=None)
     def outcomes(self, request: Request) -> Response:
         """List plans executed lately: what they promised, what was measured, and whether they
-        helped."""
-        try:
-            form = serializers.IntegerField(min_value=1, max_value=366)
-            days = form.run_validation(request.query_params.get("days", "7"))
-        except serializers.ValidationError as error:
-            raise serializers.ValidationError({"days": error.detail}) from error
-        now = timezone.now()
-        found = outcomes(since=now - timedelta(days=days), now=now)
-        return Response({"results": OutcomeSerializer(found, many=True).data})
+        helped; beside them how often plans did so over 30 days."""
+        given = request.query_params
+        form = OutcomeQuery(data={**given.dict(), "judged": given.getlist("judged")})
+        form.is_valid(raise_exception=True)
+        query = form.validated_data
+        now, system = timezone.now(), query.get("system")
+        rows = outcomes(
+            since=now - timedelta(days=query["days"]),
+            now=now,
+            system=system,
+            judged=[Judged(name) for name in query["judged"]],
+        )
+        body = {"record": promise_record(now, system), "results": rows}
+        return Response(OutcomesSerializer(body).data)
+
+    @extend_schema(operation_id="plans_outcome", responses=OutcomeDetailSerializer, filters=False)
+    @action(detail=True, methods=["get"])
+    def outcome(self, request: Request, id: str) -> Response:
+        """Return what came of an executed plan, part by part of its promise."""
+        plan = self.get_object()
+        if plan.state != PlanState.EXECUTED:
+            state = plan.state.replace("_", " ")
+            raise Conflict("not_in_this_state", f"{plan} is {state}: it was not executed.")
+        return Response(OutcomeDetailSerializer(outcome_of(plan, timezone.now())).data)
 
 
 def _file(text: str, content_type: str, name: str) -> HttpResponse:

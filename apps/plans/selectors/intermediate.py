@@ -6,7 +6,7 @@ may carry already today.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -121,10 +121,20 @@ def _problem(model: _Version) -> Problem:
 def _shares(problem: Problem, one: InForce, other: InForce) -> dict[str, float]:
     """Return the load over capacity of every broker and link, at the larger of the values in both
     states."""
-    node_loads, link_loads = _loads(problem, one, other)
-    return _broker_shares(problem, node_loads) | {
-        link.id: _share(link_loads[link.id], link.capacity) for link in problem.links
-    }
+    return _place_shares(problem, *_loads(problem, one, other))
+
+
+def state_shares(problem: Problem, state: InForce) -> dict[str, float]:
+    """Return the load over capacity of every broker and link at the limits of a state."""
+    return _shares(problem, state, state)
+
+
+def place_shares(
+    problem: Problem, rates: Mapping[str, float], populations: Mapping[str, float]
+) -> dict[str, float]:
+    """Return the load over capacity of every broker and link at rates in msg/s by topic, and
+    consumers by class."""
+    return _place_shares(problem, *loads(problem, rates, populations))
 
 
 def broker_shares(problem: Problem, state: InForce) -> dict[str, float]:
@@ -150,6 +160,14 @@ def _loads(
         for row in problem.classes
     }
     return loads(problem, rates, populations)
+
+
+def _place_shares(
+    problem: Problem, node_loads: dict[str, dict[str, float]], link_loads: dict[str, float]
+) -> dict[str, float]:
+    return _broker_shares(problem, node_loads) | {
+        link.id: _share(link_loads[link.id], link.capacity) for link in problem.links
+    }
 
 
 def _broker_shares(problem: Problem, node_loads: dict[str, dict[str, float]]) -> dict[str, float]:

@@ -40,7 +40,7 @@ def levels_of(plan: Plan) -> Levels:
     steps = without_moves(plan.content.steps)
     if not any(step.actions for step in steps):
         return Levels(unknown_because="The plan changes the map alone, which loads no broker.")
-    state = _start(in_force(plan.system), steps)
+    state = start_of(in_force(plan.system), steps)
     if state is None:
         return Levels(unknown_because="Something else is in force than the plan starts from.")
     try:
@@ -61,7 +61,7 @@ def levels_of(plan: Plan) -> Levels:
     )
 
 
-def _start(found: InForce, steps: tuple[Step, ...]) -> InForce | None:
+def start_of(found: InForce, steps: tuple[Step, ...]) -> InForce | None:
     """Return what the plan starts from, whichever of its steps are in force already; None: not
     known."""
     for done in range(len(steps) + 1):

@@ -6,30 +6,33 @@ function that is edited meanwhile changes no verdict.
 """
 
 import logging
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
+from apps.common.events import publish
+from apps.plans.domain.parts import Kept
 from apps.plans.domain.verdicts import (
+    LAG,
+    SETTLING,
     Verdict,
     cannot_be_told,
     judge,
-    no_promise,
+    judge_whole,
     window_after,
     window_before,
     window_of,
 )
 from apps.plans.models import Plan, Verification
-from apps.plans.selectors.outcomes import disturbance
-from apps.plans.selectors.utility_windows import utility_window, weights_of
+from apps.plans.selectors.measured_windows import measured_between, utility_window, weights_of
+from apps.plans.selectors.outcomes import can_be_judged, disturbance, judged_from
+from apps.plans.selectors.parts import figures_before, parts_of
+from apps.policies.selectors import terms_for
 from apps.telemetry.models import KEEP_SAMPLES
 from weir.lifecycle.plans import PlanState
 
 logger = logging.getLogger(__name__)
-
-LAG = timedelta(seconds=10)
-"""The delay with which samples arrive after what they measured."""
 
 
 def plans_verify() -> int:
@@ -49,7 +52,7 @@ def plans_verify() -> int:
         Plan.objects.filter(
             state=PlanState.EXECUTED,
             verification__judged="",
-            execution__ended_at__lte=now - (window_after(now)[1] - now) - LAG,
+            execution__ended_at__lte=now - SETTLING - LAG,
         )
         .select_related("system", "execution", "run", "verification")
         .order_by("id")
@@ -69,34 +72,61 @@ def plans_verify() -> int:
 
 
 def _measure_before(plan: Plan, now: datetime) -> int:
-    """Store what was measured before the execution; nothing where there is no promise."""
-    if no_promise(plan.content.promise) is not None:
+    """Store what was measured before the execution; nothing where nothing can be judged."""
+    if not can_be_judged(plan):
         return 0
     assert plan.execution is not None
     assert plan.execution.started_at is not None
+    window_s = terms_for(plan.system).judge_window_s
     problem = weights_of(plan)
-    before = None
-    if problem is not None:
-        before = utility_window(plan, problem, *window_before(plan.execution.started_at)).plain()
-    _, created = Verification.objects.get_or_create(plan=plan, defaults={"before": before})
+    seen = measured_between(plan, *window_before(plan.execution.started_at, window_s))
+    before = None if problem is None else utility_window(seen, problem).plain()
+    _, created = Verification.objects.get_or_create(
+        plan=plan,
+        defaults={
+            "window_s": window_s,
+            "before": before,
+            "figures_before": figures_before(plan, seen, problem),
+        },
+    )
+    if created and plan.state == PlanState.EXECUTED:
+        _publish(plan)
     return int(created)
 
 
 def _judge(plan: Plan, now: datetime) -> int:
     row = Verification.objects.select_for_update().get(plan=plan)
-    if row.judged:
-        return 0
     assert plan.execution is not None
     assert plan.execution.ended_at is not None
-    problem, after = weights_of(plan), None
-    if problem is not None:
-        after = utility_window(plan, problem, *window_after(plan.execution.ended_at))
+    since, until = window_after(plan.execution.ended_at, row.window_s)
+    if row.judged or now < judged_from(row, until):
+        return 0
+    problem = weights_of(plan)
+    seen = measured_between(plan, since, until)
+    after = None if problem is None else utility_window(seen, problem)
     verdict: Verdict
-    if problem is None or row.before is None or after is None:
-        verdict = cannot_be_told("the utility functions that it was planned with are not known")
+    disturbed = disturbance(plan, row.window_s)
+    if disturbed is not None:
+        verdict, parts = disturbed, []
     else:
-        verdict = disturbance(plan) or judge(plan.content.promise, window_of(row.before), after)
+        parts = parts_of(plan, row.figures_before or {}, seen, problem)
+        if problem is None or row.before is None or after is None:
+            why = "the utility functions that it was planned with are not known"
+            utility = cannot_be_told(why)
+        else:
+            utility = judge(plan.content.promise, window_of(row.before), after)
+        kept, missed, unknown = (
+            [part.label for part in parts if part.kept is which]
+            for which in (Kept.KEPT, Kept.MISSED, Kept.UNKNOWN)
+        )
+        verdict = judge_whole(utility, kept, missed, unknown)
     row.after = after.plain() if after else None
+    row.parts = [part.plain() for part in parts]
     row.judged, row.because, row.judged_at = verdict.judged.value, verdict.because, now
     row.save()
+    _publish(plan)
     return 1
+
+
+def _publish(plan: Plan) -> None:
+    publish("plan", id=plan.public_id, system=plan.system.public_id, state=plan.state)

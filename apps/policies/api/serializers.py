@@ -12,8 +12,10 @@ from apps.common.api.forms import Form
 from apps.policies.domain.terms import EVERY_KIND, Terms
 from apps.policies.domain.windows import cron_error, timezone_error
 from apps.policies.models import (
+    LEAST_JUDGE_WINDOW_S,
     LEAST_SILENCE_S,
     LONGEST_DWELL_S,
+    LONGEST_JUDGE_WINDOW_S,
     LONGEST_TTL_S,
     LONGEST_WINDOW_S,
     MOST_APPROVALS,
@@ -153,6 +155,13 @@ class PolicySerializer(Form[Policy]):
         required=False,
         help_text="Share of the demand that may have moved since a plan was made, where measured "
         "demand is used; more makes the plan stale, and 1 never does.",
+    )
+    judge_window_s = serializers.IntegerField(
+        min_value=LEAST_JUDGE_WINDOW_S,
+        max_value=LONGEST_JUDGE_WINDOW_S,
+        required=False,
+        help_text="How long is measured before and after a plan, to judge whether it did what it "
+        "promised, seconds; of plans that begin from now on.",
     )
     rate_control = serializers.BooleanField(required=False)
     rate_control_band = Amount(

@@ -70,6 +70,8 @@ class Terms:
     """How long a broker must have been silent before a plan may remove it as gone for good."""
     demand_band: float = 0.25
     """Share of the demand that may have moved since a plan was made; more makes it stale."""
+    judge_window_s: int = 300
+    """How long is measured before and after a plan, to judge whether it did what it promised."""
     rate_control: bool = False
     rate_control_band: float = 0.2
     """How far controlled rates may leave the approved ones, as a share of these."""

@@ -45,13 +45,26 @@ export const plansQuery = (query: PlansQuery) =>
 /** What waits for the caller's decision: the navigation counts it, Home lists the first. */
 export const waitingPlansQuery = plansQuery({ waiting_for: "me", page_size: 4 });
 
-/** Plans carried out lately: what each promised, and what is measured now. */
-export const outcomesQuery = (days: number) =>
+export type Outcome = Schemas["Outcome"];
+export type Outcomes = Schemas["Outcomes"];
+export type OutcomeDetail = Schemas["OutcomeDetail"];
+export type PromisePart = Schemas["PromisePart"];
+export type OutcomesQuery = NonNullable<operations["plans_outcomes"]["parameters"]["query"]>;
+
+/** Plans carried out lately: what each promised and what was measured, with the record of all. */
+export const outcomesQuery = (query: OutcomesQuery) =>
   queryOptions({
-    queryKey: keys.plans.outcomes(days),
-    queryFn: async ({ signal }) =>
-      (await take(client.GET("/api/v1/plans/outcomes", { params: { query: { days } }, signal })))
-        .results,
+    queryKey: keys.plans.outcomes(query),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/plans/outcomes", { params: { query }, signal })),
+  });
+
+/** What came of one executed plan, part by part of its promise. */
+export const outcomeQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.plans.outcome(id),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/plans/{id}/outcome", { params: { path: { id } }, signal })),
   });
 
 export const planQuery = (id: string) =>

@@ -163,7 +163,8 @@ export const keys = {
     waiting: (query: object) => ["plans", "waiting", query] as const,
     one: (id: string) => ["plans", "one", id] as const,
     levels: (id: string) => ["plans", "one", id, "levels"] as const,
-    outcomes: (days: number) => ["plans", "outcomes", days] as const,
+    outcome: (id: string) => ["plans", "one", id, "outcome"] as const,
+    outcomes: (query: object) => ["plans", "outcomes", query] as const,
     /** Among the lists: it moves with edits of the model and with executions. */
     modelState: (query: object) => ["plans", "list", "model-state", query] as const,
   },

@@ -3279,6 +3279,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/plans/{id}/outcome": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return what came of an executed plan, part by part of its promise
+         * @description Return what came of an executed plan, part by part of its promise.
+         *
+         *     Role: any.
+         */
+        get: operations["plans_outcome"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/plans/{id}/reject": {
         parameters: {
             query?: never;
@@ -3379,7 +3401,7 @@ export interface paths {
         /**
          * List plans executed lately: what they promised, what was measured, and whether they helped
          * @description List plans executed lately: what they promised, what was measured, and whether they
-         *     helped.
+         *     helped; beside them how often plans did so over 30 days.
          *
          *     Role: any.
          */
@@ -8352,7 +8374,7 @@ export interface components {
         /**
          * @description - `typed`: The model's figures.
          *     - `measured`: Measured figures; the model's where nothing was measured yet.
-         *     - `forecast`: Forecast figures; measured ones where nothing can be told.
+         *     - `forecast`: Forecast figures; measured ones where none can be made.
          *     - `largest`: The largest of the model's, the measured and the forecast figure.
          * @enum {string}
          */
@@ -10176,9 +10198,9 @@ export interface components {
         };
         /**
          * @description - `helped`: The utility rose by what was promised, or nearly.
-         *     - `kept`: A fall was promised, and the utility fell by no more.
-         *     - `partly`: It rose, by less than was promised.
-         *     - `missed`: It did not rise although that was promised, or it fell by more than that.
+         *     - `kept`: A fall was promised, and the utility fell by no more; or nothing is known of it, and every part of which something is known was kept: half of all at least.
+         *     - `partly`: The utility rose by less than was promised, or a part was missed.
+         *     - `missed`: It did not rise although that was promised, or it fell by more than that; or nothing is known of it, and every part of which something is known was missed; or the plan was taken back before its effect was measured.
          *     - `too_early`: The window after the execution is not over.
          *     - `unknown`: It cannot be told; `because` says why.
          * @enum {string}
@@ -10201,6 +10223,13 @@ export interface components {
              */
             worst: number;
         };
+        /**
+         * @description - `kept`: It came as promised.
+         *     - `missed`: It did not; `because` says by how much and likely why.
+         *     - `unknown`: It cannot be told; `because` says why.
+         * @enum {string}
+         */
+        KeptEnum: "kept" | "missed" | "unknown";
         /** @description A correlation key that members carry now. */
         KeyNow: {
             name: string;
@@ -11533,6 +11562,57 @@ export interface components {
              * @description By how much the utility varied by itself before.
              */
             noise: number | null;
+            /** @description Return how many parts of the promise were kept. */
+            readonly parts_kept: number;
+            /** @description Return how many parts of the promise were missed. */
+            readonly parts_missed: number;
+            /** @description Return of how many parts of the promise nothing can be told. */
+            readonly parts_unknown: number;
+        };
+        /** @description A plan that was carried out, with every part of its promise. */
+        OutcomeDetail: {
+            /** Format: uuid */
+            plan: string;
+            name: string;
+            title: string;
+            kind: string;
+            /** Format: uuid */
+            system: string;
+            system_name: string;
+            /** Format: date-time */
+            executed_at: string;
+            promise: components["schemas"]["PlanPromise"][];
+            judged: components["schemas"]["JudgedEnum"];
+            /** @description The verdict's evidence, or why there is none. */
+            because: string;
+            /**
+             * Format: date-time
+             * @description When it can be told, where it is too early.
+             */
+            known_at: string | null;
+            /**
+             * Format: double
+             * @description Mean utility of the window before, at the weights the plan was made with.
+             */
+            measured_before: number | null;
+            /**
+             * Format: double
+             * @description The same after it ended; null: not measured (yet).
+             */
+            measured_after: number | null;
+            /**
+             * Format: double
+             * @description By how much the utility varied by itself before.
+             */
+            noise: number | null;
+            /** @description Return how many parts of the promise were kept. */
+            readonly parts_kept: number;
+            /** @description Return how many parts of the promise were missed. */
+            readonly parts_missed: number;
+            /** @description Return of how many parts of the promise nothing can be told. */
+            readonly parts_unknown: number;
+            /** @description Empty until it is judged. */
+            parts: components["schemas"]["PromisePart"][];
         };
         /**
          * @description - `abort`: Call the action off.
@@ -11541,6 +11621,11 @@ export interface components {
          * @enum {string}
          */
         OutcomeEnum: "abort" | "bury" | "commit";
+        /** @description Plans executed lately, and the record of their system, or of all. */
+        Outcomes: {
+            record: components["schemas"]["PromiseRecord"];
+            results: components["schemas"]["Outcome"][];
+        };
         /** @description A tree of brokers. */
         Overlay: {
             /** Format: uuid */
@@ -13013,6 +13098,8 @@ export interface components {
              * @description Share of the demand that may have moved since a plan was made, where measured demand is used; more makes the plan stale, and 1 never does.
              */
             demand_band?: number;
+            /** @description How long is measured before and after a plan, to judge whether it did what it promised, seconds; of plans that begin from now on. */
+            judge_window_s?: number;
             rate_control?: boolean;
             /**
              * Format: double
@@ -14234,9 +14321,6 @@ export interface components {
             /** @description Empty where the levels are known. */
             unknown_because: string;
         };
-        PlanOutcomes: {
-            results: components["schemas"]["Outcome"][];
-        };
         /** @description What the system's policy asks of this plan. */
         PlanPolicy: {
             approvals_needed: number;
@@ -14452,6 +14536,8 @@ export interface components {
              * @description Share of the demand that may have moved since a plan was made, where measured demand is used; more makes the plan stale, and 1 never does.
              */
             demand_band?: number;
+            /** @description How long is measured before and after a plan, to judge whether it did what it promised, seconds; of plans that begin from now on. */
+            judge_window_s?: number;
             rate_control?: boolean;
             /**
              * Format: double
@@ -14595,6 +14681,70 @@ export interface components {
          * @enum {string}
          */
         ProductEnum: "simulated" | "nats" | "kafka" | "rabbitmq" | "mqtt";
+        /** @description A part of a plan's promise, and what was measured of it, in its unit. */
+        PromisePart: {
+            quantity: components["schemas"]["PromisePartQuantityEnum"];
+            /** @description Of the topic, class, broker or link. */
+            name: string;
+            /** @description The broker of the gate or class; of a delay which, and by which objective; empty: of a load. */
+            where: string;
+            unit: string;
+            /**
+             * Format: double
+             * @description The limit, the load or the target; null: nothing limits it.
+             */
+            promised: number | null;
+            /**
+             * Format: double
+             * @description Mean of the window before; null: not measured.
+             */
+            before: number | null;
+            /**
+             * Format: double
+             * @description Mean of the window after; null: not measured.
+             */
+            after: number | null;
+            /**
+             * Format: double
+             * @description By how much it varied by itself; null: not measured.
+             */
+            noise: number | null;
+            kept: components["schemas"]["KeptEnum"];
+            /** @description By how much and likely why, or why it is unknown. */
+            because: string;
+        };
+        /**
+         * @description - `rate`: What passes the gate of a topic, as far as the plan lets it.
+         *     - `consumers`: Who is admitted of a class, as far as the plan lets them.
+         *     - `load`: How full the fullest place is, at the model's costs.
+         *     - `delay`: The delay of a topic against its objective.
+         * @enum {string}
+         */
+        PromisePartQuantityEnum: "rate" | "consumers" | "load" | "delay";
+        /** @description How often plans brought what they promised: a service level of Weir itself. */
+        PromiseRecord: {
+            /** Format: date-time */
+            since: string;
+            /** @description Plans that were carried out since then. */
+            executed: number;
+            /** @description Of how many of them something can be told. */
+            decided: number;
+            /** @description How many of those brought what they promised. */
+            kept: number;
+            /**
+             * Format: double
+             * @description Kept of decided; null: of no plan anything can be told.
+             */
+            share: number | null;
+            /**
+             * Format: double
+             * @description The share that shall be kept.
+             * @default 0.95
+             */
+            readonly objective: number;
+            /** @description Whether it is; null: of no plan anything can be told. */
+            is_met: boolean | null;
+        };
         /** @description A publisher of a topic. */
         Publisher: {
             /** Format: uuid */
@@ -28716,6 +28866,52 @@ export interface operations {
             };
         };
     };
+    plans_outcome: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OutcomeDetail"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     plans_reject_create: {
         parameters: {
             query?: never;
@@ -28982,8 +29178,12 @@ export interface operations {
     plans_outcomes: {
         parameters: {
             query?: {
-                /** @description 1 to 366; default 7. */
+                /** @description 1 to 366. */
                 days?: number;
+                /** @description Only with these verdicts. */
+                judged?: components["schemas"]["JudgedEnum"][];
+                /** @description Only of this system. */
+                system?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */
@@ -29003,7 +29203,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PlanOutcomes"];
+                    "application/json": components["schemas"]["Outcomes"];
                 };
             };
             304: components["responses"]["NotModified"];

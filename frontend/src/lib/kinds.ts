@@ -122,6 +122,7 @@ export const to = {
   telemetry: (system: string) => `/systems/${system}/telemetry`,
   plans: "/plans",
   plan: (id: string) => `/plans/${id}`,
+  promises: "/promises",
   inbox: "/inbox",
   audit: "/audit",
   connections: "/connections",

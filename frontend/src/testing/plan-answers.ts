@@ -1,6 +1,6 @@
 /** What a server answers to the page of one plan. */
 import type { Execution, PlanDetail } from "@/api/plans";
-import { EXECUTION, PLAN, planDetail } from "@/testing/plan-samples";
+import { EXECUTION, outcomeDetail, PLAN, planDetail } from "@/testing/plan-samples";
 import {
   broker,
   link,
@@ -31,6 +31,7 @@ export const answers = (plan: PlanDetail = planDetail(), execution?: Execution) 
   [`GET /api/v1/systems/${SYSTEM}`]: ok(system()),
   [`GET ${planPath}`]: ok(plan),
   [`GET ${planPath}/levels`]: ok({ stops: [], unknown_because: "" }),
+  [`GET ${planPath}/outcome`]: ok(outcomeDetail()),
   [`GET ${planPath}/change`]: ok({
     connection: null,
     connection_name: null,

@@ -1,5 +1,5 @@
 /** Sample plans and executions; the compiler checks them against the API's schema. */
-import type { Execution, Plan, PlanDetail } from "@/api/plans";
+import type { Execution, Outcome, OutcomeDetail, Outcomes, Plan, PlanDetail } from "@/api/plans";
 import { SYSTEM } from "@/testing/samples";
 
 const TIME = "2026-03-18T14:02:00Z";
@@ -298,4 +298,80 @@ export const execution = (change: Partial<Execution> = {}): Execution => ({
   commands: [],
   allowed_commands: ["pause", "stop", "roll_back"],
   ...change,
+});
+
+/** A plan that was executed, as lists of outcomes have it. */
+export const outcome = (values: Partial<Outcome> = {}): Outcome => ({
+  plan: "p",
+  name: "P-1",
+  title: "New rates",
+  kind: "allocation",
+  system: "s",
+  system_name: "Meridian",
+  executed_at: "2026-03-18T14:00:00Z",
+  promise: [{ name: "utility", unit: "", before: null, after: 110 }],
+  judged: "unknown",
+  because: "Cannot be told, because no change was promised.",
+  known_at: null,
+  measured_before: null,
+  measured_after: null,
+  noise: null,
+  parts_kept: 0,
+  parts_missed: 0,
+  parts_unknown: 0,
+  ...values,
+});
+
+export const promiseRecord = (values: Partial<Outcomes["record"]> = {}): Outcomes["record"] => ({
+  since: "2026-02-16T14:00:00Z",
+  executed: 12,
+  decided: 10,
+  kept: 9,
+  share: 0.9,
+  objective: 0.95,
+  is_met: false,
+  ...values,
+});
+
+export const outcomes = (
+  results: Outcome[],
+  record: Partial<Outcomes["record"]> = {},
+): Outcomes => ({ record: promiseRecord(record), results });
+
+/** A plan whose rate was not reached, with a part of every quantity. */
+export const outcomeDetail = (values: Partial<OutcomeDetail> = {}): OutcomeDetail => ({
+  ...outcome({
+    promise: [{ name: "utility", unit: "", before: 100, after: 110 }],
+    judged: "partly",
+    because:
+      "The measured utility rose. 1 of 4 parts of the promise missed: rate of orders at ny-1.",
+    measured_before: 100,
+    measured_after: 109,
+    parts_kept: 2,
+    parts_missed: 1,
+    parts_unknown: 1,
+  }),
+  parts: [
+    {
+      ...{ quantity: "consumers", name: "desks", where: "ny-2", unit: "consumers" },
+      ...{ promised: null, before: 30, after: 40, noise: 0, kept: "kept" },
+      because: "All who came were admitted.",
+    },
+    {
+      ...{ quantity: "rate", name: "orders", where: "ny-1", unit: "msg/s" },
+      ...{ promised: 40, before: 12, after: 30, noise: 0.5, kept: "missed" },
+      because: "10 msg/s less passed than came and may pass; the others wait at the gate.",
+    },
+    {
+      ...{ quantity: "load", name: "ny-2", where: "", unit: "of capacity" },
+      ...{ promised: 0.912, before: 0.4, after: 0.87, noise: 0.01, kept: "kept" },
+      because: "At the model's costs it carries 87.0 % of its capacity; the limits allow 91.2 %.",
+    },
+    {
+      ...{ quantity: "delay", name: "orders", where: "p99, swift", unit: "s" },
+      ...{ promised: 0.25, before: null, after: null, noise: null, kept: "unknown" },
+      because: "Its delay is known of 0 minutes after it ended; 3 are needed.",
+    },
+  ],
+  ...values,
 });

@@ -1,15 +1,19 @@
 """Whether a plan helped: only with a promise, two measured windows, and more than noise."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.executions.models import Execution
+from apps.catalog.models import Slo
+from apps.executions.models import Execution, Setting
+from apps.pipeline.models import JudgedMinute, ObjectiveTerm
 from apps.plans.domain.verdicts import (
-    BLOCK,
+    BLOCKS,
+    LAG,
     Judged,
     Window,
     judge,
@@ -17,19 +21,32 @@ from apps.plans.domain.verdicts import (
     window_before,
 )
 from apps.plans.models import Plan, Verification
+from apps.plans.selectors.measured_windows import measured_between, weights_of
+from apps.plans.selectors.outcomes import can_be_judged
+from apps.plans.selectors.parts import figures_before
 from apps.plans.services import plans_verify
-from apps.systems.services import entity_update
+from apps.systems.services import entity_create, entity_delete, entity_update
 from apps.telemetry.models import Sample
-from tests.factories.fleet import Harbour
-from tests.factories.plans import agents_come, agents_look, approved, carried_out, make_plan
-from weir.model.plan import Promise
+from tests.factories import make_system
+from tests.factories.fleet import Harbour, population, rate, shift
+from tests.factories.plans import (
+    agents_come,
+    agents_look,
+    approved,
+    carried_out,
+    make_plan,
+    make_policy,
+)
+from weir.model.plan import Promise, Source
 
 START = datetime(2026, 3, 18, 14, 0, tzinfo=UTC)
+WINDOW_S = 300.0
+WINDOW = timedelta(seconds=WINDOW_S)
 GAIN = (Promise(name="utility", unit="", before=100.0, after=110.0),)
 
 
 def window(*blocks: float, brokers: str = "ab") -> Window:
-    return Window(since=START, until=START, blocks=blocks, brokers=frozenset(brokers))
+    return Window(since=START, until=START + WINDOW, blocks=blocks, brokers=frozenset(brokers))
 
 
 def around(mean: float, spread: float = 0.2) -> Window:
@@ -65,8 +82,8 @@ def test_a_difference_beyond_the_noise_is_judged(
             around(110),
             "no change was promised",
         ),
-        (GAIN, None, around(110), "too little was measured in the 5 min before it began"),
-        (GAIN, around(100), window(110, 110), "too little was measured in the 5 min after it"),
+        (GAIN, window(), around(110), "too little was measured in the 300 s before it began"),
+        (GAIN, around(100), window(110, 110), "too little was measured in the 300 s after it"),
         (GAIN, around(100), window(*[110] * 10, brokers="a"), "b measured only on one side"),
         # Half a percent in a system that varies by two.
         (
@@ -78,7 +95,7 @@ def test_a_difference_beyond_the_noise_is_judged(
     ],
 )
 def test_without_promise_window_or_difference_there_is_no_verdict(
-    promise: tuple[Promise, ...], before: Window | None, after: Window | None, because: str
+    promise: tuple[Promise, ...], before: Window, after: Window, because: str
 ) -> None:
     verdict = judge(promise, before, after)
     assert verdict.judged is Judged.UNKNOWN
@@ -86,19 +103,32 @@ def test_without_promise_window_or_difference_there_is_no_verdict(
     assert because in verdict.because
 
 
-def measure(harbour: Harbour, since: datetime, until: datetime, passed: float) -> None:
+def measure(
+    harbour: Harbour,
+    since: datetime,
+    until: datetime,
+    *,
+    passed: float,
+    offered: float | None = None,
+    admitted: int = 5,
+    waiting: int = 0,
+) -> None:
     """Samples as the agents at a and c would send them, one for every block, a little uneven."""
-    at, uneven = since, 1
-    while (at := at + BLOCK) <= until:
+    block, uneven = (until - since) / BLOCKS, 0.01
+    for at in (since + block * number for number in range(1, BLOCKS + 1)):
         uneven = -uneven
+        came = passed if offered is None else offered
+        rates = {"offered_per_s": came + uneven, "passed_per_s": passed + uneven}
+        consumers = {"admitted": admitted, "waiting": waiting}
         for name, payload in (
-            ("a", {"flows": {"tides": {"passed_per_s": passed + 0.01 * uneven}}}),
-            ("c", {"classes": {"gulls": {"admitted": 5}}}),
+            ("a", {"flows": {"tides": {**rates, "shed_per_s": came - passed}}}),
+            ("b", {"flows": {}}),
+            ("c", {"classes": {"gulls": consumers}}),
         ):
             Sample.objects.create(
                 broker=harbour.brokers[name],
                 at=at,
-                payload={"interval_s": BLOCK.total_seconds(), **payload},
+                payload={"interval_s": block.total_seconds(), **payload},
             )
 
 
@@ -115,13 +145,20 @@ def executed(harbour: Harbour, ines: User, jon: User, olga: User, **values: obje
     return Plan.objects.get(pk=plan.pk)
 
 
-def both_windows(harbour: Harbour, plan: Plan, before: float, after: float) -> None:
+def both_windows(
+    harbour: Harbour,
+    plan: Plan,
+    before: float,
+    after: float,
+    window_s: float = WINDOW_S,
+    **figures: Any,
+) -> None:
     execution = plan.execution
     assert execution is not None
     assert execution.started_at is not None
     assert execution.ended_at is not None
-    measure(harbour, *window_before(execution.started_at), passed=before)
-    measure(harbour, *window_after(execution.ended_at), passed=after)
+    measure(harbour, *window_before(execution.started_at, window_s), passed=before)
+    measure(harbour, *window_after(execution.ended_at, window_s), passed=after, **figures)
 
 
 def row_of(api: APIClient) -> dict[str, object]:
@@ -134,15 +171,226 @@ def test_measures_on_both_sides_and_judges_once(
     harbour: Harbour, ines: User, jon: User, olga: User, api: APIClient
 ) -> None:
     plan = executed(harbour, ines, jon, olga)
-    both_windows(harbour, plan, before=20.0, after=60.0)
+    both_windows(harbour, plan, before=12.0, after=40.0, offered=55.0)
     assert plans_verify() == 2
     assert plans_verify() == 0
     row = row_of(api)
-    # Log utility of weight 10: five gulls at 20 and at 60 msg/s.
+    # Log utility of weight 10: five gulls at 12 and at 40 msg/s.
     assert (row["judged"], row["known_at"]) == ("helped", None)
-    assert row["measured_before"] == pytest.approx(152.2, abs=0.2)
-    assert row["measured_after"] == pytest.approx(205.5, abs=0.2)
+    assert row["measured_before"] == pytest.approx(128.2, abs=0.2)
+    assert row["measured_after"] == pytest.approx(185.7, abs=0.2)
     assert "+40.0 % was promised" in str(row["because"])
+    assert (row["parts_kept"], row["parts_missed"], row["parts_unknown"]) == (3, 0, 0)
+    assert 'weir_promises{verdict="helped"} 1' in api.get("/metrics").content.decode()
+    parts = {part["quantity"]: part for part in parts_shown(api, plan)}
+    rate = parts["rate"]
+    assert (rate["name"], rate["where"], rate["unit"]) == ("tides", "a", "msg/s")
+    assert (rate["promised"], rate["before"], rate["after"]) == (40.0, 12.0, pytest.approx(40.0))
+    assert rate["because"] == "55 msg/s came; the limit passed."
+    assert (parts["consumers"]["promised"], parts["consumers"]["after"]) == (5.0, 5.0)
+    assert (parts["load"]["name"], parts["load"]["kept"]) == ("c", "kept")
+    # At rest, the limits are what passes.
+    assert parts["load"]["after"] == pytest.approx(parts["load"]["promised"])
+
+
+def parts_shown(api: APIClient, plan: Plan) -> list[dict[str, Any]]:
+    """The parts of an outcome as the API gives them."""
+    parts: list[dict[str, Any]] = api.get(f"/api/v1/plans/{plan.public_id}/outcome").json()["parts"]
+    return parts
+
+
+@pytest.mark.parametrize(
+    ("figures", "missed", "because", "judged"),
+    [
+        ({"after": 60.0}, ["rate", "load"], "20 msg/s more than the limit passed", "partly"),
+        ({"after": 30.0, "offered": 50.0}, ["rate"], "the gate drops bursts", "partly"),
+        (
+            {"after": 40.0, "admitted": 3, "waiting": 4},
+            ["consumers"],
+            "2 waited on average",
+            "missed",
+        ),
+        (
+            {"after": 40.0, "admitted": 9},
+            ["consumers", "load"],
+            "4 more than the limit were",
+            "partly",
+        ),
+    ],
+)
+def test_a_part_that_is_missed_says_by_how_much_and_why(
+    harbour: Harbour,
+    ines: User,
+    jon: User,
+    olga: User,
+    api: APIClient,
+    figures: dict[str, Any],
+    missed: list[str],
+    because: str,
+    judged: str,
+) -> None:
+    plan = executed(harbour, ines, jon, olga)
+    both_windows(harbour, plan, before=12.0, **figures)
+    plans_verify()
+    parts = parts_shown(api, plan)
+    assert [part["quantity"] for part in parts if part["kept"] == "missed"] == missed
+    assert any(because in part["because"] for part in parts)
+    row = row_of(api)
+    # More than was planned raises the utility; the promise is not kept for that.
+    assert row["judged"] == judged
+    assert f"{len(missed)} of 3 parts of the promise missed: " in str(row["because"])
+
+
+def test_rate_control_is_named_where_it_holds_a_gate(
+    harbour: Harbour, ines: User, jon: User, olga: User, api: APIClient
+) -> None:
+    plan = executed(harbour, ines, jon, olga)
+    Setting.objects.filter(system=plan.system, kind="set_flow_rate").update(
+        controlled={"rate_per_s": 25.0, "burst": 5.0}
+    )
+    both_windows(harbour, plan, before=12.0, after=25.0, offered=50.0)
+    plans_verify()
+    (rate,) = [part for part in parts_shown(api, plan) if part["quantity"] == "rate"]
+    assert rate["kept"] == "missed"
+    assert "rate control holds the gate at 25 msg/s" in rate["because"]
+
+
+def test_an_objective_about_delays_is_a_part_once_its_minutes_are_judged(
+    harbour: Harbour, ines: User, jon: User, olga: User, api: APIClient
+) -> None:
+    plan = executed(harbour, ines, jon, olga)
+    both_windows(harbour, plan, before=12.0, after=40.0, offered=55.0)
+    slo = entity_create(
+        model=Slo,
+        system=harbour.system,
+        actor=None,
+        values={"name": "swift", "topic": harbour.topic, "quantity": "delay_p99_s", "target": 0.5},
+    )
+    assert plan.execution is not None
+    assert plan.execution.started_at is not None
+    assert plan.execution.ended_at is not None
+    ObjectiveTerm.objects.create(
+        slo=slo,
+        topic="tides",
+        since_s=0,
+        **{name: getattr(slo, name) for name in ("quantity", "target", "objective", "window_s")},
+    )
+    first = int(window_after(plan.execution.ended_at, WINDOW_S)[0].timestamp()) // 60 * 60
+    for minute in range(first - 3600, first + 600, 60):
+        JudgedMinute.objects.create(
+            slo=slo,
+            since_s=minute,
+            value=0.9 if minute > plan.execution.started_at.timestamp() else 0.1,
+            has_held=False,
+            has_too_few=False,
+            messages=10,
+            evidence="delivery",
+        )
+    plans_verify()
+    parts = {part["quantity"]: part for part in parts_shown(api, plan)}
+    delay = parts["delay"]
+    assert (delay["name"], delay["where"], delay["kept"]) == ("tides", "p99, swift", "missed")
+    assert (delay["promised"], delay["before"]) == (0.5, pytest.approx(0.1))
+    assert delay["after"] == pytest.approx(0.9)
+    assert delay["because"] == "The objective held in 0 of 4 minutes; before, in 4 of 4."
+
+
+def test_an_objective_that_is_edited_or_made_meanwhile_is_no_part(
+    harbour: Harbour, ines: User, jon: User, olga: User, api: APIClient
+) -> None:
+    plan = executed(harbour, ines, jon, olga)
+    both_windows(harbour, plan, before=12.0, after=40.0, offered=55.0)
+    values = {"topic": harbour.topic, "quantity": "delay_p99_s", "target": 0.5}
+    slo, other = (
+        entity_create(model=Slo, system=harbour.system, actor=None, values={"name": name, **values})
+        for name in ("swift", "swifter")
+    )
+    Execution.objects.filter(plan=plan).update(ended_at=timezone.now() - timedelta(minutes=1))
+    assert plans_verify() == 1
+    entity_update(instance=slo, actor=None, expected_version=1, values={"target": 900.0})
+    entity_delete(instance=other, actor=None, expected_version=1)
+    entity_create(model=Slo, system=harbour.system, actor=None, values={"name": "late", **values})
+    assert plan.execution is not None
+    Execution.objects.filter(plan=plan).update(ended_at=plan.execution.ended_at)
+    assert plans_verify() == 1
+    delays = [part for part in parts_shown(api, plan) if part["quantity"] == "delay"]
+    assert [part["where"] for part in delays] == ["p99, swift", "p99, swifter"]
+    assert {part["because"] for part in delays} == {
+        "The objective was edited or deleted meanwhile."
+    }
+
+
+def test_a_plan_of_limits_alone_is_judged_by_its_parts(
+    harbour: Harbour, ines: User, jon: User, olga: User, api: APIClient
+) -> None:
+    first = (Promise(name="utility", unit="", before=None, after=140.0),)
+    plan = executed(harbour, ines, jon, olga, promise=first)
+    both_windows(harbour, plan, before=12.0, after=40.0, offered=55.0)
+    plans_verify()
+    row = row_of(api)
+    assert row["judged"] == "kept"
+    assert str(row["because"]).startswith("3 of 3 parts of the promise kept.")
+    assert "The utility is not judged: no change was promised" in str(row["because"])
+
+
+def test_the_record_counts_what_can_be_told_over_thirty_days(
+    harbour: Harbour, ines: User, jon: User, olga: User, api: APIClient
+) -> None:
+    empty = api.get("/api/v1/plans/outcomes").json()
+    assert empty["record"] | {"since": None} == {
+        "since": None,
+        "executed": 0,
+        "decided": 0,
+        "kept": 0,
+        "share": None,
+        "objective": 0.95,
+        "is_met": None,
+    }
+    plan = executed(harbour, ines, jon, olga)
+    plans_verify()
+    record = api.get("/api/v1/plans/outcomes").json()["record"]
+    assert (record["executed"], record["decided"], record["is_met"]) == (1, 0, None)
+    Verification.objects.update(judged="partly")
+    asked = f"/api/v1/plans/outcomes?system={plan.system.public_id}"
+    body = api.get(f"{asked}&judged=partly&judged=missed").json()
+    assert (body["record"]["share"], body["record"]["is_met"]) == (0.0, False)
+    assert [row["name"] for row in body["results"]] == ["P-1"]
+    assert api.get(f"{asked}&judged=helped").json()["results"] == []
+    Verification.objects.update(judged="helped")
+    record = api.get(asked).json()["record"]
+    assert (record["kept"], record["share"], record["is_met"]) == (1, 1.0, True)
+    elsewhere = make_system("elsewhere").public_id
+    other = api.get(f"/api/v1/plans/outcomes?system={elsewhere}").json()
+    assert (other["record"]["executed"], other["results"]) == (0, [])
+
+
+def test_the_policy_says_how_long_is_measured(
+    harbour: Harbour, ines: User, jon: User, olga: User, api: APIClient
+) -> None:
+    make_policy(harbour.system, judge_window_s=60)
+    # Of a minute no delay is known; so nobody waits for it either.
+    swift = {"name": "swift", "topic": harbour.topic, "quantity": "delay_p99_s", "target": 0.5}
+    entity_create(model=Slo, system=harbour.system, actor=None, values=swift)
+    plan = executed(harbour, ines, jon, olga)
+    both_windows(harbour, plan, before=12.0, after=40.0, offered=55.0, window_s=60.0)
+    ended_at = timezone.now() - timedelta(seconds=95)
+    Execution.objects.filter(plan=plan).update(ended_at=ended_at)
+    assert plans_verify() == 1
+    # Other terms are for plans that begin from now on.
+    make_policy(harbour.system, judge_window_s=900)
+    assert datetime.fromisoformat(str(row_of(api)["known_at"])) == (
+        window_after(ended_at, 60.0)[1] + LAG
+    )
+    ended_at = timezone.now() - timedelta(seconds=101)
+    Execution.objects.filter(plan=plan).update(ended_at=ended_at)
+    measure(harbour, *window_after(ended_at, 60.0), passed=40.0, offered=55.0)
+    assert plans_verify() == 1
+    assert row_of(api)["judged"] == "helped"
+
+
+def test_a_plan_that_was_not_executed_has_no_outcome(plan: Plan, api: APIClient) -> None:
+    answer = api.get(f"/api/v1/plans/{plan.public_id}/outcome")
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_in_this_state")
 
 
 def test_nothing_measured_is_no_help(
@@ -152,20 +400,15 @@ def test_nothing_measured_is_no_help(
     plans_verify()
     row = row_of(api)
     assert (row["judged"], row["measured_before"], row["measured_after"]) == ("unknown", None, None)
-    assert "too little was measured in the 5 min before it began" in str(row["because"])
+    assert "too little was measured in the 300 s before it began" in str(row["because"])
 
 
-def test_a_plan_without_a_before_promises_no_change(
-    harbour: Harbour, ines: User, jon: User, olga: User, api: APIClient
+def test_a_plan_of_links_alone_promises_nothing_that_is_judged(
+    harbour: Harbour, ines: User
 ) -> None:
-    first = (Promise(name="utility", unit="", before=None, after=140.0),)
-    plan = executed(harbour, ines, jon, olga, promise=first)
-    both_windows(harbour, plan, before=20.0, after=60.0)
-    plans_verify()
-    row = row_of(api)
-    assert row["judged"] == "unknown"
-    assert "no change was promised" in str(row["because"])
-    assert not Verification.objects.exists()
+    links = make_plan(harbour.system, ines, [shift("a", "b", "c")], promise=())
+    assert not can_be_judged(links)
+    assert can_be_judged(make_plan(harbour.system, ines, promise=()))
 
 
 def test_too_early_says_when(
@@ -176,12 +419,84 @@ def test_too_early_says_when(
     Execution.objects.filter(plan=plan).update(ended_at=ended_at)
     assert plans_verify() == 1
     row = row_of(api)
-    until = window_after(ended_at)[1]
+    until = window_after(ended_at, WINDOW_S)[1]
     assert row["judged"] == "too_early"
     assert row["because"] == (
         f"Too early to tell: what comes after it is measured until {until:%H:%M} UTC."
     )
-    assert datetime.fromisoformat(str(row["known_at"])) == until
+    assert datetime.fromisoformat(str(row["known_at"])) == until + LAG
+
+
+def test_a_moment_after_its_end_it_is_too_early(
+    harbour: Harbour, ines: User, jon: User, olga: User, api: APIClient
+) -> None:
+    """Nothing was written yet: whoever looks now shall not read that nothing was measured."""
+    plan = executed(harbour, ines, jon, olga)
+    Execution.objects.filter(plan=plan).update(ended_at=timezone.now() - timedelta(seconds=2))
+    assert (row_of(api)["judged"], row_of(api)["known_at"]) == ("too_early", None)
+    Execution.objects.filter(plan=plan).update(ended_at=timezone.now() - timedelta(minutes=2))
+    assert "nothing was measured when it was carried out" in str(row_of(api)["because"])
+
+
+def test_a_plan_that_is_taken_back_at_once_missed_its_promise(
+    harbour: Harbour, ines: User, jon: User, olga: User, api: APIClient
+) -> None:
+    plan = executed(harbour, ines, jon, olga)
+    both_windows(harbour, plan, before=12.0, after=40.0, offered=55.0)
+    undo = Source(kind="plan", id=str(plan.public_id), name="P-1")
+    back = make_plan(harbour.system, ines, [rate(40.0, None)], source=undo)
+    assert plan.execution is not None
+    assert plan.execution.ended_at is not None
+    Execution.objects.create(
+        system=plan.system,
+        number=99,
+        subject_id=back.public_id,
+        subject_name="P-2",
+        state="succeeded",
+        started_at=plan.execution.ended_at + timedelta(minutes=1),
+        ended_at=plan.execution.ended_at + timedelta(minutes=2),
+    )
+    plans_verify()
+    row = row_of(api)
+    assert row["judged"] == "missed"
+    assert row["because"] == "P-2 took it back before its effect was measured."
+
+
+def test_what_was_not_measured_is_not_nothing(
+    harbour: Harbour, ines: User, jon: User, olga: User, api: APIClient
+) -> None:
+    """Agents that know no rate for a while send none: that is no gate that is closed."""
+    plan = executed(harbour, ines, jon, olga)
+    both_windows(harbour, plan, before=12.0, after=40.0, offered=55.0)
+    assert plan.execution is not None
+    assert plan.execution.ended_at is not None
+    since, _ = window_after(plan.execution.ended_at, WINDOW_S)
+    blind = Sample.objects.filter(broker__name="a", at__gt=since, at__lte=since + WINDOW * 0.4)
+    assert blind.count() == 4
+    for sample in blind:
+        del sample.payload["flows"]["tides"]["passed_per_s"]
+        sample.save()
+    plans_verify()
+    (rate_,) = [part for part in parts_shown(api, plan) if part["quantity"] == "rate"]
+    assert (rate_["kept"], rate_["after"]) == ("kept", pytest.approx(40.0))
+    blind = Sample.objects.filter(broker__name="a", at__gt=since, at__lte=since + WINDOW * 0.5)
+    seen = measured_between(plan, *window_after(plan.execution.ended_at, WINDOW_S))
+    assert len(seen.series("a", "passed_per_s", "tides").blocks) == 6
+    assert len(seen.series("a", "offered_per_s", "tides").blocks) == 10
+
+
+def test_no_load_is_promised_where_limits_are_taken_away(harbour: Harbour, ines: User) -> None:
+    """What nothing limits depends on demand alone: the model's figure is no promise."""
+    limits = make_plan(harbour.system, ines)
+    problem = weights_of(limits)
+    seen = measured_between(limits, START, START + WINDOW)
+    assert figures_before(limits, seen, problem)["load"]["place"] == "c"
+    # At c the consumers of the first are not limited, and of the second the rate is not; nothing
+    # else costs anything.
+    rates_alone = make_plan(harbour.system, ines, [rate(None, 40.0)])
+    assert figures_before(rates_alone, seen, problem)["load"] is None
+    consumers_alone = make_plan(harbour.system, ines, [population(None, 5)])
+    assert figures_before(consumers_alone, seen, problem)["load"] is None
 
 
 def test_another_plan_in_the_window_leaves_no_verdict(
@@ -227,5 +542,6 @@ def test_a_heavier_weight_meanwhile_is_no_help(
     Execution.objects.filter(plan=plan).update(ended_at=plan.execution.ended_at)
     plans_verify()
     row = Verification.objects.get()
-    assert row.judged == "unknown"
-    assert "the utility functions that it was planned with are not known" in row.because
+    # Gates and limits act as planned; whether that was worth it nobody can say any more.
+    assert row.judged == "kept"
+    assert "The utility is not judged: the utility functions that it was" in row.because

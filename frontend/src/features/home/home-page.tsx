@@ -28,7 +28,7 @@ import { longTime } from "@/lib/time";
 export default function HomePage() {
   const overview = useQuery(overviewQuery);
   // What the questions need is asked beside the overview, which takes longest, not after it.
-  usePrefetchQuery(outcomesQuery(OUTCOME_DAYS));
+  usePrefetchQuery(outcomesQuery({ days: OUTCOME_DAYS }));
   usePrefetchQuery(latestAllocationsQuery);
   const mayCreate = useMay("create_system");
   const navigate = useNavigate();

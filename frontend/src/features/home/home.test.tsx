@@ -1,11 +1,11 @@
 import { screen, within } from "@testing-library/react";
 
 import HomePage from "./home-page";
-import { aimOf, tally, VERDICTS, type Outcome } from "./kept";
 import { stationsOf } from "./loop-strip";
 import { LatelyQuestion, waitingOf } from "./questions";
 
-import { plan } from "@/testing/plan-samples";
+import { aimOf, tally, VERDICTS } from "@/components/ui/verdicts";
+import { outcome, outcomes, plan } from "@/testing/plan-samples";
 import { renderPage } from "@/testing/render";
 import { allocation, overview, page, run, session } from "@/testing/samples";
 import { ok, serve } from "@/testing/server";
@@ -66,26 +66,8 @@ it("draws no command that this person may not give", async () => {
   expect(screen.queryByRole("link", { name: "New system" })).toBeNull();
 });
 
-const outcome = (values: Partial<Outcome> = {}): Outcome => ({
-  plan: "p",
-  name: "P-1",
-  title: "New rates",
-  kind: "allocation",
-  system: "s",
-  system_name: "Meridian",
-  executed_at: "2026-03-18T14:00:00Z",
-  promise: [{ name: "utility", unit: "", before: null, after: 110 }],
-  judged: "unknown",
-  because: "Cannot be told, because no change was promised.",
-  known_at: null,
-  measured_before: null,
-  measured_after: null,
-  noise: null,
-  ...values,
-});
-
 it("shows the server's verdict with its evidence, and helps nobody without one", async () => {
-  serve({ "GET /api/v1/plans/outcomes": ok({ results: [outcome()] }) });
+  serve({ "GET /api/v1/plans/outcomes": ok(outcomes([outcome()])) });
   renderPage(<LatelyQuestion systems={[]} />, "/", "/");
   expect(await screen.findByText("Cannot be told")).toBeInTheDocument();
   expect(screen.getByText("Cannot be told, because no change was promised.")).toBeInTheDocument();

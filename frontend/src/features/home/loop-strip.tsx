@@ -1,12 +1,11 @@
 /** Observe to verify: where the loop stands over all systems. Stations without data say so. */
 import { useQuery } from "@tanstack/react-query";
 
-import { tally } from "./kept";
-
 import type { Overview } from "@/api/allocations";
 import { outcomesQuery, plansQuery } from "@/api/plans";
 import { allAgentsQuery } from "@/api/telemetry";
 import { Icon, type IconName } from "@/components/ui/icons";
+import { tally } from "@/components/ui/verdicts";
 import { countText, fixed } from "@/lib/numbers";
 
 type Station = { name: string; icon: IconName; note: string; state: "good" | "active" | "idle" };
@@ -36,7 +35,7 @@ function useLoopCounts(): LoopCounts {
   const inReview = useQuery(plansQuery({ ...ONE, state: ["pending_review"] })).data;
   const approved = useQuery(plansQuery({ ...ONE, state: ["approved"] })).data;
   const executing = useQuery(plansQuery({ ...ONE, state: ["executing"] })).data;
-  const outcomes = useQuery(outcomesQuery(OUTCOME_DAYS)).data;
+  const outcomes = useQuery(outcomesQuery({ days: OUTCOME_DAYS })).data?.results;
   return {
     agents: agents
       ? { live: agents.filter((agent) => agent.state === "live").length, all: agents.length }
@@ -73,7 +72,7 @@ function planStations(counts: LoopCounts): Station[] {
             done.judged > 0
               ? `${fixed(done.kept)} of ${fixed(done.judged)} kept`
               : `${fixed(done.all)} executed`,
-          state: "good",
+          state: done.judged > 0 && done.kept === done.judged ? "good" : "idle",
         }
       : { name: "Verify", icon: "target", note: "none yet", state: "idle" },
   ];

@@ -3,7 +3,6 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
 import { BASES, basesText, stands } from "./bases";
-import { aimOf, tally, VERDICTS } from "./kept";
 import { OUTCOME_DAYS } from "./loop-strip";
 
 import { allocationsQuery, type Overview } from "@/api/allocations";
@@ -12,6 +11,7 @@ import { LoadBar } from "@/components/ui/bars";
 import { Icon } from "@/components/ui/icons";
 import { QueryBody } from "@/components/ui/panel";
 import { Badge, LoadBadge, StateBadge } from "@/components/ui/state-badge";
+import { aimOf, tally, VERDICTS } from "@/components/ui/verdicts";
 import { answerAddress, askAddress } from "@/lib/computations";
 import { to } from "@/lib/kinds";
 import { isOver, loadState } from "@/lib/load";
@@ -214,7 +214,7 @@ export function WaitingQuestion({ systems }: { systems: readonly Overview[] }) {
 
 /** Plans executed lately against their promise; before there are any, what the runs found. */
 export function LatelyQuestion({ systems }: { systems: readonly Overview[] }) {
-  const outcomes = useQuery(outcomesQuery(OUTCOME_DAYS)).data ?? [];
+  const outcomes = useQuery(outcomesQuery({ days: OUTCOME_DAYS })).data?.results ?? [];
   if (outcomes.length === 0) return <LatestAllocations systems={systems} />;
   const { judged, kept } = tally(outcomes);
   return (
@@ -284,6 +284,9 @@ export function LatelyQuestion({ systems }: { systems: readonly Overview[] }) {
           })}
         </tbody>
       </table>
+      <p>
+        <Link to={to.promises}>All promises and what became of them</Link>
+      </p>
     </Question>
   );
 }

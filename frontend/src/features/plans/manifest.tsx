@@ -19,6 +19,7 @@ export const manifest: Manifest = {
   routes: [
     { path: "plans", Component: lazy(() => import("./plans-page")) },
     { path: "plans/:id", Component: lazy(() => import("./plan-page")) },
+    { path: "promises", Component: lazy(() => import("./promises-page")) },
   ],
   places: [
     {
@@ -30,6 +31,14 @@ export const manifest: Manifest = {
       owns: ["plans"],
       key: "p",
       useCount,
+    },
+    {
+      group: "everything",
+      order: 25,
+      label: "Promises",
+      icon: "scale",
+      address: () => to.promises,
+      owns: ["promises"],
     },
   ],
   finders: [

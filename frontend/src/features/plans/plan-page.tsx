@@ -24,6 +24,7 @@ import { MeasuredPanel } from "./measured-panel";
 import { currentStep, headwayOf, pauseLeft, promisedPause, secondsLeft } from "./phases";
 import { ExportMenu, PlanCommands } from "./plan-commands";
 import { factsOf } from "./plan-facts";
+import { OutcomePanel } from "./outcome-panel";
 import { PlanAgain } from "./plan-again";
 import { RollBackCommand } from "./roll-back-command";
 import { hasTree, touchesBrokers } from "./step-view";
@@ -174,7 +175,10 @@ function PlanView({ plan }: { plan: PlanDetail }) {
           <div className="stack">
             {carried ? (
               execution ? (
-                <ExecutionSteps execution={execution} />
+                <>
+                  {plan.state === "executed" ? <OutcomePanel plan={plan} /> : null}
+                  <ExecutionSteps execution={execution} />
+                </>
               ) : (
                 <Panel title="Steps" flush>
                   <QueryBody query={query} what="The execution" rows={6}>

@@ -26,6 +26,7 @@ const policy = (change: Partial<Policy> = {}): Policy => ({
   approval_ttl_s: 86_400,
   remove_after_s: 300,
   demand_band: 0.25,
+  judge_window_s: 300,
   rate_control: false,
   rate_control_band: 0.2,
   enactment_band: 0,

@@ -29,6 +29,7 @@ export type PolicyDraft = {
   pauses: boolean;
   removeAfter: string;
   demandBand: string;
+  judgeWindow: string;
   rateControl: boolean;
   band: string;
 };
@@ -65,6 +66,7 @@ export const draftOf = (policy: Policy): PolicyDraft => ({
   ttl: plain((policy.approval_ttl_s ?? 0) / 3600),
   removeAfter: plain((policy.remove_after_s ?? 0) / 60),
   demandBand: percent(policy.demand_band),
+  judgeWindow: plain((policy.judge_window_s ?? 0) / 60),
   rateControl: policy.rate_control ?? false,
   band: percent(policy.rate_control_band),
 });
@@ -86,6 +88,7 @@ export type PolicyBody = {
   approval_ttl_s: number;
   remove_after_s: number;
   demand_band: number;
+  judge_window_s: number;
   rate_control: boolean;
   rate_control_band: number;
 };
@@ -129,6 +132,7 @@ export function bodyOf(draft: PolicyDraft): { body: PolicyBody } | { errors: Fie
     approval_ttl_s: Math.round(number(draft.ttl, "approval_ttl_s", 3600)),
     remove_after_s: Math.round(number(draft.removeAfter, "remove_after_s", 60)),
     demand_band: number(draft.demandBand, "demand_band", 0.01),
+    judge_window_s: Math.round(number(draft.judgeWindow, "judge_window_s", 60)),
     rate_control: draft.rateControl,
     rate_control_band: number(draft.band, "rate_control_band", 0.01),
   };

@@ -34,6 +34,7 @@ const DRAWN = [
   "pause_when_window_closes",
   "remove_after_s",
   "demand_band",
+  "judge_window_s",
   "rate_control",
   "rate_control_band",
   "reason",
@@ -159,6 +160,13 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
               "demand_band",
               "%",
               "More since a plan of rates was made ends it, where measured demand is used; 100 % never does.",
+            )}
+            {field(
+              "Measured before and after a plan",
+              "judgeWindow",
+              "judge_window_s",
+              "min",
+              "1 to 15 min: what came of a plan is known so long after it. Longer tells smaller changes from noise.",
             )}
           </div>
         </Panel>

@@ -1,14 +1,13 @@
 /** How the verdict on an executed plan is shown. The server decides it, with the evidence. */
-import type { Schemas } from "@/api/client";
-import type { IconName } from "@/components/ui/icons";
-import type { Tone } from "@/components/ui/state-badge";
+import type { IconName } from "./icons";
+import type { Tone } from "./state-badge";
 
-export type Outcome = Schemas["Outcome"];
+import type { Outcome } from "@/api/plans";
 
 export const VERDICTS: Record<Outcome["judged"], { word: string; tone: Tone; icon: IconName }> = {
   helped: { word: "Helped", tone: "good", icon: "check" },
   kept: { word: "As promised", tone: "good", icon: "check" },
-  partly: { word: "Helped less", tone: "warn", icon: "alert" },
+  partly: { word: "In part", tone: "warn", icon: "alert" },
   missed: { word: "Missed", tone: "warn", icon: "x" },
   too_early: { word: "Too early", tone: "idle", icon: "clock" },
   unknown: { word: "Cannot be told", tone: "idle", icon: "info" },

@@ -1,0 +1,266 @@
+"""Parts of a promise: what counts as kept, what as missed, and what says nothing."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.plans.domain.parts import (
+    DelayMinutes,
+    DelayObjective,
+    Kept,
+    Series,
+    judge_consumers,
+    judge_delay,
+    judge_load,
+    judge_rate,
+    part_of,
+)
+from apps.plans.domain.verdicts import Judged, Verdict, cannot_be_told, judge_whole
+
+SWIFT = DelayObjective(slo=1, name="swift", topic="tides", which="p99", target_s=0.5)
+
+
+def steady(mean: float, spread: float = 0.0) -> Series:
+    return Series(blocks=tuple(mean + spread * (1 if i % 2 else -1) for i in range(10)))
+
+
+@pytest.mark.parametrize(
+    ("limit", "offered", "passed", "kept", "because"),
+    [
+        (40.0, 30.0, 30.0, Kept.KEPT, "30 msg/s came; all of it passed."),
+        (40.0, 55.0, 40.0, Kept.KEPT, "55 msg/s came; the limit passed."),
+        (None, 55.0, 55.0, Kept.KEPT, "55 msg/s came; all of it passed."),
+        (40.0, 55.0, 45.0, Kept.MISSED, "5 msg/s more than the limit passed"),
+        (40.0, 55.0, 20.0, Kept.MISSED, "20 msg/s less passed than came and may pass"),
+        (None, 55.0, 20.0, Kept.MISSED, "35 msg/s less passed"),
+        (0.0, 55.0, 0.0, Kept.KEPT, "55 msg/s came; the limit passed."),
+        (0.0, 0.0, 0.0, Kept.KEPT, "Nothing came."),
+    ],
+)
+def test_a_rate_passes_what_comes_as_far_as_its_limit(
+    limit: float | None, offered: float, passed: float, kept: Kept, because: str
+) -> None:
+    part = judge_rate(
+        "tides",
+        "a",
+        limit,
+        window_s=300.0,
+        passed_before=steady(10.0),
+        offered=steady(offered),
+        passed=steady(passed),
+        shed=steady(0.0),
+    )
+    assert part.kept is kept
+    assert part.because.startswith(because)
+    assert part_of(part.plain()) == part
+
+
+@given(
+    st.lists(st.floats(0, 1000), min_size=6, max_size=10),
+    st.one_of(st.none(), st.floats(0, 1000)),
+)
+def test_a_gate_that_acts_as_it_should_is_kept_whatever_comes(
+    offered: list[float], limit: float | None
+) -> None:
+    """Rates that rise and fall around a limit pass less than the smaller of the two means."""
+    passed = [min(block, limit) if limit is not None else block for block in offered]
+    part = judge_rate(
+        "tides",
+        "a",
+        limit,
+        window_s=300.0,
+        passed_before=steady(10.0),
+        offered=Series(blocks=offered),
+        passed=Series(blocks=passed),
+        shed=Series(blocks=[came - went for came, went in zip(offered, passed, strict=True)]),
+    )
+    assert part.kept is Kept.KEPT
+
+
+@pytest.mark.parametrize(
+    ("passed_before", "offered", "passed"),
+    [
+        # Traffic that varied before excuses no closed gate, and a gate that flaps not itself.
+        (tuple(10.0 * i for i in range(10)), 50.0, [0.0] * 10),
+        ((0.0, 100.0) * 5, 100.0, [100.0] * 10),
+        ((), 100.0, [0.0, 60.0] * 5),
+    ],
+)
+def test_what_varies_excuses_no_gate(
+    passed_before: tuple[float, ...], offered: float, passed: list[float]
+) -> None:
+    part = judge_rate(
+        "tides",
+        "a",
+        50.0,
+        window_s=300.0,
+        passed_before=Series(blocks=passed_before),
+        offered=steady(offered),
+        passed=Series(blocks=passed),
+        shed=steady(0.0),
+    )
+    assert part.kept is Kept.MISSED
+
+
+@pytest.mark.parametrize(
+    ("passed", "shed", "controlled", "kept", "because"),
+    [
+        (20.0, 30.0, 20.0, Kept.MISSED, "rate control holds the gate at 20 msg/s"),
+        (0.0, 50.0, 20.0, Kept.MISSED, "the gate drops bursts"),
+        (20.0, 0.0, None, Kept.MISSED, "the others wait at the gate"),
+        (20.0, 30.0, None, Kept.MISSED, "the gate drops bursts larger than its bucket"),
+        (50.0, 0.0, 60.0, Kept.UNKNOWN, "Rate control lets 60 msg/s pass in its place."),
+    ],
+)
+def test_why_a_gate_did_otherwise(
+    passed: float, shed: float, controlled: float | None, kept: Kept, because: str
+) -> None:
+    part = judge_rate(
+        "tides",
+        "a",
+        40.0,
+        window_s=300.0,
+        controlled=controlled,
+        passed_before=steady(10.0),
+        offered=steady(50.0),
+        passed=steady(passed),
+        shed=steady(shed),
+    )
+    assert part.kept is kept
+    assert because in part.because
+
+
+def test_a_handful_of_messages_is_not_counted_to_the_last() -> None:
+    """Ten messages more than thirty in five minutes are chance and a burst; at 100 msg/s they are
+    too many."""
+    few, many = (
+        judge_rate(
+            "tides",
+            "a",
+            limit,
+            window_s=300.0,
+            passed_before=steady(0.0),
+            offered=steady(9 * limit),
+            passed=steady(1.33 * limit),
+            shed=steady(0.0),
+        ).kept
+        for limit in (0.1, 100.0)
+    )
+    assert (few, many) == (Kept.KEPT, Kept.MISSED)
+
+
+@pytest.mark.parametrize(
+    ("limit", "admitted", "waiting", "kept", "because"),
+    [
+        (5, 5.0, 0.0, Kept.KEPT, "All who came were admitted."),
+        (5, 3.0, 0.0, Kept.KEPT, "All who came were admitted."),
+        (5, 5.0, 4.0, Kept.KEPT, "As many as the limit allows; 4 waited."),
+        (0, 0.0, 4.0, Kept.KEPT, "As many as the limit allows; 4 waited."),
+        (5, 7.0, 0.0, Kept.MISSED, "2 more than the limit were connected"),
+        (5, 3.0, 4.0, Kept.MISSED, "2 waited on average although there was room"),
+        (None, 3.0, 4.0, Kept.MISSED, "4 waited on average although"),
+        (None, 3.0, 0.0, Kept.KEPT, "All who came were admitted."),
+    ],
+)
+def test_a_limit_admits_who_comes_as_far_as_it_allows(
+    limit: int | None, admitted: float, waiting: float, kept: Kept, because: str
+) -> None:
+    part = judge_consumers(
+        "gulls",
+        "c",
+        limit,
+        admitted_before=steady(admitted),
+        admitted=steady(admitted),
+        waiting=steady(waiting),
+    )
+    assert (part.kept, part.promised) == (kept, limit)
+    assert part.because.startswith(because)
+
+
+@pytest.mark.parametrize(
+    ("share", "kept"),
+    [(0.6, Kept.KEPT), (0.83, Kept.KEPT), (0.85, Kept.MISSED), (0.9, Kept.MISSED)],
+)
+def test_a_place_carries_no_more_than_the_limits_allow(share: float, kept: Kept) -> None:
+    part = judge_load("c", 0.8, before=steady(1.3, spread=0.5), after=steady(share))
+    assert (part.kept, part.unit) == (kept, "of capacity")
+    assert f"carries {100 * share:.1f} % of its capacity; the limits allow 80.0 %" in part.because
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept", "because"),
+    [
+        ([0.1] * 5, [0.2] * 5, Kept.KEPT, "The objective held in 5 of 5 minutes."),
+        ([0.1] * 5, [0.9] * 5, Kept.MISSED, "held in 0 of 5 minutes; before, in 5 of 5."),
+        ([], [0.9] * 5, Kept.MISSED, "held in 0 of 5 minutes; before, nothing was judged."),
+        ([0.1] * 5, [0.1, 0.1, 0.9, 0.1, 0.1], Kept.UNKNOWN, "too few were missed to say more."),
+        ([0.1] * 5, [0.1, 0.1, 0.9, 0.9], Kept.MISSED, "held in 2 of 4 minutes"),
+        # However short the others are.
+        ([0.1] * 5, [0.6, 0.6, 0.6, 0.001], Kept.MISSED, "held in 1 of 4 minutes"),
+        # The plan found it so, and made it no worse.
+        ([0.9] * 5, [0.8] * 5, Kept.UNKNOWN, "before, it was missed as often."),
+        ([0.9, 0.1, 0.1, 0.1], [0.9, 0.9, 0.1, 0.1], Kept.MISSED, "before, in 3 of 4."),
+        ([0.1] * 5, [0.2, 0.2], Kept.UNKNOWN, "is known of 2 minutes after it ended; 3 are"),
+        ([0.1] * 5, [], Kept.UNKNOWN, "is known of 0 minutes"),
+    ],
+)
+def test_a_delay_keeps_its_objective_or_was_missed_before(
+    before: list[float], after: list[float], kept: Kept, because: str
+) -> None:
+    part = judge_delay(SWIFT, DelayMinutes(before_s=before, after_s=after))
+    assert part.kept is kept
+    assert because in part.because
+    assert part.label == "delay (p99, swift) of tides"
+
+
+def test_an_objective_that_was_edited_says_nothing() -> None:
+    part = judge_delay(SWIFT, None)
+    assert (part.kept, part.after) == (Kept.UNKNOWN, None)
+    assert part.because == "The objective was edited or deleted meanwhile."
+
+
+def test_what_was_not_measured_says_nothing() -> None:
+    few = Series(blocks=(1.0, 1.0))
+    rate = judge_rate(
+        "tides", "a", 40.0, window_s=300.0, passed_before=few, offered=few, passed=few, shed=few
+    )
+    consumers = judge_consumers("gulls", "c", 5, admitted_before=few, admitted=few, waiting=few)
+    load = judge_load("c", 0.8, before=few, after=few)
+    assert [part.kept for part in (rate, consumers, load)] == [Kept.UNKNOWN] * 3
+    assert [part.after for part in (rate, consumers, load)] == [None] * 3
+
+
+ROSE = Verdict(judged=Judged.HELPED, because="It rose.")
+FELL = Verdict(judged=Judged.MISSED, because="It fell.")
+UNKNOWN = cannot_be_told("too little was measured")
+
+
+@pytest.mark.parametrize(
+    ("utility", "kept", "missed", "unknown", "judged", "because"),
+    [
+        (ROSE, "", "", "", Judged.HELPED, "It rose."),
+        (ROSE, "a", "", "", Judged.HELPED, "It rose. 1 of 1 part of the promise kept."),
+        (ROSE, "a", "b", "", Judged.PARTLY, "It rose. 1 of 2 parts of the promise missed: b."),
+        (ROSE, "", "abc", "", Judged.PARTLY, "It rose. 3 of 3 parts of the promise missed: a, b,"),
+        (FELL, "a", "", "", Judged.MISSED, "It fell. 1 of 1 part of the promise kept."),
+        (UNKNOWN, "a", "", "b", Judged.KEPT, "1 of 2 parts of the promise kept; of 1 nothing is"),
+        (UNKNOWN, "a", "", "bc", Judged.UNKNOWN, "1 of 3 parts of the promise kept; of 2 nothing"),
+        (UNKNOWN, "a", "b", "cd", Judged.PARTLY, "1 of 4 parts of the promise missed: b; of 2 no"),
+        (UNKNOWN, "", "bcde", "", Judged.MISSED, "4 of 4 parts of the promise missed: b, c, d and"),
+        (UNKNOWN, "", "", "a", Judged.UNKNOWN, "0 of 1 part of the promise kept; of 1 nothing is"),
+        (UNKNOWN, "", "", "", Judged.UNKNOWN, "Cannot be told, because too little was measured."),
+    ],
+)
+def test_the_whole_is_the_utility_and_the_parts(
+    utility: Verdict, kept: str, missed: str, unknown: str, judged: Judged, because: str
+) -> None:
+    whole = judge_whole(utility, list(kept), list(missed), list(unknown))
+    assert whole.judged is judged
+    assert whole.because.startswith(because)
+
+
+def test_without_a_utility_the_sentence_says_why() -> None:
+    whole = judge_whole(UNKNOWN, ["a"], [], [])
+    assert whole.because == (
+        "1 of 1 part of the promise kept. The utility is not judged: too little was measured."
+    )
