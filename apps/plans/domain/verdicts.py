@@ -17,12 +17,12 @@ from enum import StrEnum
 from statistics import fmean, stdev
 from typing import Any
 
-from apps.common.formatting import counted, percent
+from apps.common.formatting import counted, duration, percent
 from weir.model.plan import Promise
 
 BLOCKS = 10
 """The windows, before the execution begins and after it has settled, are cut into so many blocks:
-how much their means differ is the noise. How long they are says the policy of the system."""
+how much their means differ is the noise. The policy of the system says how long they are."""
 
 SETTLING = timedelta(seconds=30)
 """After the execution ended: gates and agents come to rest, what waited is passed on."""
@@ -170,8 +170,8 @@ def judge(promises: Sequence[Promise], before: Window, after: Window) -> Verdict
         return refusal
     for window, when in ((before, "before it began"), (after, "after it ended")):
         if len(window.blocks) < LEAST_BLOCKS:
-            seconds = round((window.until - window.since).total_seconds())
-            return cannot_be_told(f"too little was measured in the {seconds} s {when}")
+            length = duration((window.until - window.since).total_seconds())
+            return cannot_be_told(f"too little was measured in the {length} {when}")
     if before.brokers != after.brokers:
         names = ", ".join(sorted(before.brokers ^ after.brokers))
         return cannot_be_told(f"{names} measured only on one side of the execution")

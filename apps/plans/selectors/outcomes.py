@@ -176,11 +176,16 @@ def _verdict(
     if row is not None and row.judged:
         return Verdict(judged=Judged(row.judged), because=row.because), None
     if row is None:
-        refusal = None if can_be_judged(plan) else no_promise(plan.content.promise)
-        if refusal is None and now < ended_at + SETTLING + 2 * LAG:
+        if not can_be_judged(plan):
+            because = (
+                "it changes no rate and no limit of consumers: only these are compared with what "
+                "is measured"
+            )
+            return cannot_be_told(because), None
+        if now < ended_at + SETTLING + 2 * LAG:
             because = "Too early to tell: it has just ended."
             return Verdict(judged=Judged.TOO_EARLY, because=because), None
-        return refusal or cannot_be_told("nothing was measured when it was carried out"), None
+        return cannot_be_told("nothing was measured when it was carried out"), None
     until = window_after(ended_at, row.window_s)[1]
     because = f"Too early to tell: what comes after it is measured until {until:%H:%M} UTC."
     if now >= until:

@@ -22,7 +22,7 @@ from apps.plans.domain.verdicts import (
 )
 from apps.plans.models import Plan, Verification
 from apps.plans.selectors.measured_windows import measured_between, weights_of
-from apps.plans.selectors.outcomes import can_be_judged
+from apps.plans.selectors.outcomes import can_be_judged, outcome_of
 from apps.plans.selectors.parts import figures_before
 from apps.plans.services import plans_verify
 from apps.systems.services import entity_create, entity_delete, entity_update
@@ -82,8 +82,8 @@ def test_a_difference_beyond_the_noise_is_judged(
             around(110),
             "no change was promised",
         ),
-        (GAIN, window(), around(110), "too little was measured in the 300 s before it began"),
-        (GAIN, around(100), window(110, 110), "too little was measured in the 300 s after it"),
+        (GAIN, window(), around(110), "too little was measured in the 5 minutes before it began"),
+        (GAIN, around(100), window(110, 110), "too little was measured in the 5 minutes after it"),
         (GAIN, around(100), window(*[110] * 10, brokers="a"), "b measured only on one side"),
         # Half a percent in a system that varies by two.
         (
@@ -400,7 +400,7 @@ def test_nothing_measured_is_no_help(
     plans_verify()
     row = row_of(api)
     assert (row["judged"], row["measured_before"], row["measured_after"]) == ("unknown", None, None)
-    assert "too little was measured in the 300 s before it began" in str(row["because"])
+    assert "too little was measured in the 5 minutes before it began" in str(row["because"])
 
 
 def test_a_plan_of_links_alone_promises_nothing_that_is_judged(
@@ -408,6 +408,20 @@ def test_a_plan_of_links_alone_promises_nothing_that_is_judged(
 ) -> None:
     links = make_plan(harbour.system, ines, [shift("a", "b", "c")], promise=())
     assert not can_be_judged(links)
+    carried = Execution.objects.create(
+        system=harbour.system,
+        number=99,
+        subject_id=links.public_id,
+        subject_name="P-1",
+        state="succeeded",
+        started_at=START,
+        ended_at=START,
+    )
+    links.execution = carried
+    assert outcome_of(links, timezone.now()).because == (
+        "Cannot be told, because it changes no rate and no limit of consumers: only these are "
+        "compared with what is measured."
+    )
     assert can_be_judged(make_plan(harbour.system, ines, promise=()))
 
 
@@ -479,7 +493,6 @@ def test_what_was_not_measured_is_not_nothing(
     plans_verify()
     (rate_,) = [part for part in parts_shown(api, plan) if part["quantity"] == "rate"]
     assert (rate_["kept"], rate_["after"]) == ("kept", pytest.approx(40.0))
-    blind = Sample.objects.filter(broker__name="a", at__gt=since, at__lte=since + WINDOW * 0.5)
     seen = measured_between(plan, *window_after(plan.execution.ended_at, WINDOW_S))
     assert len(seen.series("a", "passed_per_s", "tides").blocks) == 6
     assert len(seen.series("a", "offered_per_s", "tides").blocks) == 10

@@ -258,7 +258,7 @@ function RecordStrip({ record }: { record: Outcomes["record"] }) {
           label: "Cannot be told",
           value: fixed(executed - decided),
           unit: executed - decided === 1 ? "plan" : "plans",
-          note: `of ${fixed(executed)} executed; those that are too early, too`,
+          note: `too early or not known, of ${fixed(executed)}`,
         },
       ]}
     />
