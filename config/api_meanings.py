@@ -205,6 +205,10 @@ MEANINGS: dict[str, dict[str, str]] = {
         "consumers": "Who is admitted of a class, as far as the plan lets them.",
         "load": "How full the fullest place is, at the model's costs.",
         "delay": "The delay of a topic against its objective.",
+        "traffic": "What all links carry, for each message that comes.",
+        "filtering": "What receivers spend on messages that they did not want, for each that they "
+        "wanted.",
+        "wait": "How long 99 % of the messages wait at most at the parts of a topic's bucket.",
     },
     "KeptEnum": {
         "kept": "It came as promised.",

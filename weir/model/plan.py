@@ -53,6 +53,15 @@ LONGEST_PAUSE = "longest pause"
 """A promise about the way and not about where it leads: how long one link that moves is expected to
 hold what crosses it, seconds. The inverse holds it as long."""
 
+LINK_TRAFFIC = "traffic on links"
+"""A promise about the messages per second that all links together carry."""
+
+FILTERING = "Cost of unwanted traffic"
+"""A promise about what receivers spend on messages that they did not want, work/s."""
+
+TAIL_DELAY = "99th percentile of {topic}, wait and processing"
+"""A promise about the delay of a topic whose bucket is divided among brokers, seconds."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:

@@ -8,7 +8,7 @@ from apps.evaluations.domain.figures import MOST_FIGURES
 from apps.plans.domain.envelope import offered_bound
 from weir.actions import edge
 from weir.model.evaluation import EvaluationProblem, Routing
-from weir.model.plan import LONGEST_PAUSE, Action, Bound, Promise, Step
+from weir.model.plan import LINK_TRAFFIC, LONGEST_PAUSE, Action, Bound, Promise, Step
 from weir.model.transformation import Move, Steps
 from weir.routing.cost import loads, routing
 from weir.transformation.moves import Neighbours, apply, change, neighbours
@@ -120,7 +120,7 @@ def promise(plan: TreePlan) -> tuple[Promise, ...]:
     now, then = before_after(plan)
     rows = [
         ("messages in flight", "messages", now.in_flight, then.in_flight),
-        ("traffic on links", "msg/s", now.link_messages_per_s, then.link_messages_per_s),
+        (LINK_TRAFFIC, "msg/s", now.link_messages_per_s, then.link_messages_per_s),
     ]
     if now.highest_broker and then.highest_broker:
         rows.append(("highest broker load", "share", now.highest_load, then.highest_load))

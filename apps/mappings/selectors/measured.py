@@ -1,6 +1,9 @@
 """Read what the map in force makes receivers filter at the rates that agents measure."""
 
+import hashlib
 from collections import Counter
+from collections.abc import Mapping as Members
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,12 +11,13 @@ from typing import Any
 import numpy as np
 from django.utils import timezone
 
-from apps.catalog.models import Topic
+from apps.catalog.models import Group, Stream, Topic
 from apps.common.formatting import figure
 from apps.mappings.models import FilteringCell, Mapping
 from apps.mappings.selectors.in_force import map_in_force as in_force_by_model
 from apps.mappings.selectors.in_force import present
 from apps.mappings.selectors.settings import settings_of
+from apps.plans.domain.parts import Carried
 from apps.plans.models import Plan
 from apps.runs.selectors import Reading
 from apps.systems.models import System
@@ -23,7 +27,7 @@ from weir.actions.move_stream import KIND as STREAM
 from weir.clustering.answer import costs_to_dict
 from weir.clustering.cost import exact_dot, filtering_cost, map_in_force
 from weir.lifecycle.plans import PlanState
-from weir.model.mapping import NOWHERE, FlowMap, MappingProblem
+from weir.model.mapping import NOWHERE, FlowMap, FormerMap, MappingProblem
 
 WINDOW_S = 60.0
 """The time over which measured rates are averaged."""
@@ -59,13 +63,71 @@ def filtering_now(system: System, *, window_s: float = WINDOW_S) -> Filtering | 
     flow_map = map_in_force(modelled.problem)
     if flow_map is None:
         return f"No topic of {system} is in a stream with a group yet."
-    rates_per_s = np.array([now.passed.get(flow, 0.0) for flow in modelled.problem.flows])
-    problem = replace(modelled.problem, rates_per_s=rates_per_s)
+    return _filtering_at(modelled.problem, flow_map, now.passed)
+
+
+def _filtering_at(
+    problem: MappingProblem, flow_map: FlowMap, passed_per_s: Members[str, float]
+) -> Filtering:
+    """Return what receivers filter by a map where so much of each topic passes."""
+    rates_per_s = np.array([passed_per_s.get(flow, 0.0) for flow in problem.flows])
+    problem = replace(problem, rates_per_s=rates_per_s)
     costs = filtering_cost(problem, flow_map.stream_of, flow_map.group_of)
-    return Filtering(
-        costs=costs_to_dict(costs),
-        wanted_per_s=wanted_by(problem, flow_map),
+    return Filtering(costs=costs_to_dict(costs), wanted_per_s=wanted_by(problem, flow_map))
+
+
+class FilteringCosts:
+    """What receivers filter by the map as a plan leaves it, or as it was before."""
+
+    def costs(
+        self, plan: Plan, rates: Sequence[Members[str, float]], *, was: bool
+    ) -> Carried | None:
+        """Return the work of filtering per second, and how many messages per second receivers get
+        and wanted, at each of some rates in msg/s by topic. None: no map is known."""
+        problem = present(plan.system).problem
+        if problem is None:
+            return None
+        flow_map = map_in_force(replace(problem, former=_map_of(plan, problem, was=was)))
+        if flow_map is None:
+            return None
+        readings = [_filtering_at(problem, flow_map, passed_per_s) for passed_per_s in rates]
+        return Carried(
+            amounts=[reading.costs["cost"] for reading in readings],
+            came=[reading.wanted_per_s for reading in readings],
+            basis=_basis(problem),
+        )
+
+
+def _basis(problem: MappingProblem) -> str:
+    """Return what identifies the topics, interests and weights of a problem."""
+    digest = hashlib.sha256(repr((problem.weights, problem.flows)).encode())
+    digest.update(problem.interests.starts.tobytes())
+    digest.update(problem.interests.users.tobytes())
+    return digest.hexdigest()
+
+
+def _map_of(plan: Plan, problem: MappingProblem, *, was: bool) -> FormerMap | None:
+    """Return the map that was in force before a plan, or that it leaves, however much of it is
+    carried out: what it moves is where it says, all else where it lies now."""
+    if problem.former is None:
+        return None
+    stream_of, group_of = problem.former.stream_of.copy(), problem.former.group_of.copy()
+    streams, groups = (
+        dict(model.objects.filter(system=plan.system).values_list("name", "number"))
+        for model in (Stream, Group)
     )
+    place_of = {flow: place for place, flow in enumerate(problem.flows)}
+    actions = [action for step in plan.content.steps for action in step.actions]
+    # Of several moves of one flow the first says where it was, the last where it is.
+    for action in reversed(actions) if was else actions:
+        value = action.before if was else action.after
+        if action.kind == FLOW and action.target["flow"] in place_of:
+            stream = NOWHERE if value is None else streams.get(value["stream"], NOWHERE)
+            stream_of[place_of[action.target["flow"]]] = stream
+        elif action.kind == STREAM and action.target["stream"] in streams:
+            group = NOWHERE if value is None else groups.get(value["group"], NOWHERE)
+            group_of[streams[action.target["stream"]]] = group
+    return FormerMap(stream_of=stream_of, group_of=group_of)
 
 
 def in_force_now(system: System) -> dict[str, Any]:

@@ -24,11 +24,10 @@ from weir.actions.move_flow import KIND as FLOW
 from weir.actions.move_stream import KIND as STREAM
 from weir.clustering.migration import Move, costs_along, migration, moves_between
 from weir.model.mapping import NOWHERE, FormerMap, MappingProblem
-from weir.model.plan import Action, Promise, Source, Step
+from weir.model.plan import FILTERING, Action, Promise, Source, Step
 from weir.model.plan import Plan as Document
 
 KIND = "mapping"
-PROMISE = "Cost of unwanted traffic"
 MOST_PER_STEP = 500
 MOST_MOVES = 2_000
 """Moves of one plan: a person reads it, and the control plane reads it at every step."""
@@ -100,7 +99,7 @@ def mapping_plan(
                 pace_s=pace.seconds,
             ),
             steps=tuple(Step(actions=tuple(actions[a:b])) for a, b in pairwise(ends) if a < b),
-            promise=(Promise(name=PROMISE, unit="work/s", before=costs[0], after=costs[-1]),),
+            promise=(Promise(name=FILTERING, unit="work/s", before=costs[0], after=costs[-1]),),
             pace_s=pace.seconds,
         ),
         run=mapping.run,

@@ -34,7 +34,7 @@ from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.assign_publishers import MOST_PUBLISHERS
 from weir.actions.set_bucket import COUNT, ENFORCE
 from weir.actions.set_bucket import KIND as BUCKET
-from weir.model.plan import Action, Promise, Source, Step, Value
+from weir.model.plan import TAIL_DELAY, Action, Promise, Source, Step, Value
 from weir.model.plan import Plan as Document
 from weir.placement.handover import HandoverStep, Names, Part, handover_steps, part_steps
 
@@ -311,7 +311,7 @@ def _promise(placement: Placement, mode: str) -> tuple[Promise, ...]:
     today = placement.outcome["today"]
     return (
         Promise(
-            name=f"99th percentile of {placement.topic_name}, wait and processing",
+            name=TAIL_DELAY.format(topic=placement.topic_name),
             unit="s",
             before=None if today is None else today["p99_s"],
             after=placement.p99_s,

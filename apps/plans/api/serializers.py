@@ -490,10 +490,12 @@ class PromisePartSerializer(serializers.Serializer[Any]):
     """Describe a part of a plan's promise, and what was measured of it, in its unit."""
 
     quantity = serializers.ChoiceField(choices=choices(*Quantity))
-    name = serializers.CharField(help_text="Of the topic, class, broker or link.")
+    name = serializers.CharField(
+        help_text="Of the topic, class, broker or link; `links` or `receivers`: of all together."
+    )
     where = serializers.CharField(
         help_text="The broker of the gate or class; of a delay which, and by which objective; "
-        "empty: of a load."
+        "of a wait which; empty: of a load, of links and receivers."
     )
     unit = serializers.CharField()
     promised = serializers.FloatField(

@@ -1,4 +1,5 @@
-"""Judge the parts of what a plan promised: rates, limits of consumers, the fullest place, delays.
+"""Judge the parts of what a plan promised: rates, limits of consumers, the fullest place, delays,
+what links carry, what receivers filter, how long messages wait at a divided bucket.
 
 Each part has a figure that the plan brings into force or that an objective asks for, and what was
 measured in the window after the execution. What passes is compared with what came in the same
@@ -16,7 +17,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from apps.common.formatting import counted, figure, percent
-from apps.plans.domain.verdicts import DEVIATIONS, LEAST_BLOCKS
+from apps.plans.domain.verdicts import DEVIATIONS, ENOUGH, LEAST_BLOCKS, LEAST_NOISE
 
 TOLERANCE = 0.02
 """A rate or a number of consumers may be off by this share: agents count over seconds, and a bucket
@@ -24,6 +25,9 @@ lets a burst pass beyond its rate."""
 
 LOAD_TOLERANCE = 0.05
 """The same of a load, which adds up what is tolerated of many rates."""
+
+WAIT_TOLERANCE = 0.05
+"""The same of a wait: agents know it as the upper edge of a bin, 4.4 % too long at most."""
 
 LEAST_DELAYS = 3
 """Minutes of a delay that must have been judged in the window."""
@@ -40,6 +44,12 @@ class Quantity(StrEnum):
     """The place that the plan fills most, as a share of its capacity, at the model's costs."""
     DELAY = "delay"
     """The delay of a topic that has an objective, in seconds."""
+    TRAFFIC = "traffic"
+    """What all links carry, in messages per second."""
+    FILTERING = "filtering"
+    """What receivers spend on messages that they did not want, in work per second."""
+    WAIT = "wait"
+    """How long messages wait at the parts of a topic's bucket, in seconds."""
 
 
 UNITS = {
@@ -47,6 +57,9 @@ UNITS = {
     Quantity.CONSUMERS: "consumers",
     Quantity.LOAD: "of capacity",
     Quantity.DELAY: "s",
+    Quantity.TRAFFIC: "msg/s",
+    Quantity.FILTERING: "work/s",
+    Quantity.WAIT: "s",
 }
 
 
@@ -65,7 +78,7 @@ class Part:
 
     quantity: Quantity
     name: str
-    """Of the topic, class, broker or link."""
+    """Of the topic, class, broker or link; `links` or `receivers`: of all together."""
     where: str
     """The broker of the gate or class, or which delay by which objective; empty: of a load."""
     promised: float | None
@@ -85,8 +98,8 @@ class Part:
     @property
     def label(self) -> str:
         """Return how a sentence calls the part: `rate of tides at a`."""
-        if self.quantity is Quantity.DELAY:
-            return f"delay ({self.where}) of {self.name}"
+        if self.quantity in (Quantity.DELAY, Quantity.WAIT):
+            return f"{self.quantity.value} ({self.where}) of {self.name}"
         where = f" at {self.where}" if self.where else ""
         return f"{self.quantity.value} of {self.name}{where}"
 
@@ -339,3 +352,157 @@ def judge_delay(objective: DelayObjective, minutes: DelayMinutes | None) -> Part
         return part(Kept.UNKNOWN, f"{held}: too few were missed to say more.")
     was = f"in {len(before) - over_before} of {len(before)}" if before else "nothing was judged"
     return part(Kept.MISSED, f"{held}; before, {was}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """Hold what something cost and what came of it, block by block: messages on links and messages
+    that came, or work of filtering and messages that were wanted, per second."""
+
+    amounts: Sequence[float] = ()
+    came: Sequence[float] = ()
+    brokers: Sequence[str] = ()
+    """Whose agents measured, by name."""
+    basis: str = ""
+    """What amounts were worked out by: those of another basis cannot be compared."""
+
+    @property
+    def mean(self) -> float | None:
+        """Return the mean amount; None: too few blocks were measured."""
+        return Series(blocks=self.amounts).mean
+
+    @property
+    def per_message(self) -> float | None:
+        """Return the amount for each message that came, of all blocks together; None: too few were
+        measured, or nothing came."""
+        if len(self.amounts) < LEAST_BLOCKS or sum(self.came) <= 0:
+            return None
+        return sum(self.amounts) / sum(self.came)
+
+    @property
+    def noise(self) -> float:
+        """Return by how much the amount for each message varies, as much as blocks have messages;
+        of a window that has it."""
+        ratio = self.per_message
+        assert ratio is not None
+        off = [amount - ratio * came for amount, came in zip(self.amounts, self.came, strict=True)]
+        return max(DEVIATIONS * stdev(off) / fmean(self.came), LEAST_NOISE * ratio)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """How sentences call an amount that is carried."""
+
+    name: str
+    carries: str
+    """The figure stands for `{}`."""
+    of: str
+    """For each of what."""
+    none: str
+
+
+_WORDS = {
+    Quantity.TRAFFIC: _Words(
+        name="links",
+        carries="links carry {} messages",
+        of="message that comes",
+        none="Links carried nothing",
+    ),
+    Quantity.FILTERING: _Words(
+        name="receivers",
+        carries="receivers filter with {} work",
+        of="message that they wanted",
+        none="Nothing was filtered",
+    ),
+}
+
+
+def judge_carried(
+    quantity: Quantity, promised: tuple[float, float], before: Carried, after: Carried
+) -> Part:
+    """Judge traffic on links, or what receivers filter, by what it is for each message that comes.
+
+    `promised` is what the plan says of before and after, at the traffic that it was made with. What
+    was measured before, changed as much, is what is promised of each message of the traffic that
+    came after: traffic that grows misses no promise, and traffic that falls keeps none.
+    """
+    words, ratio, ratio_after = _WORDS[quantity], before.per_message, after.per_message
+    goal = None
+    if ratio and promised[0] > 0:
+        goal = ratio * promised[1] / promised[0]
+    came = Series(blocks=after.came).mean
+
+    def part(kept: Kept, because: str) -> Part:
+        return Part(
+            quantity=quantity,
+            name=words.name,
+            where="",
+            promised=None if goal is None or came is None else goal * came,
+            before=before.mean,
+            after=after.mean,
+            noise=Series(blocks=before.amounts).noise,
+            kept=kept,
+            because=because,
+        )
+
+    for known, when in ((ratio, "before it began"), (ratio_after, "after it ended")):
+        if known is None:
+            return part(Kept.UNKNOWN, f"Too little was measured, or came, {when}.")
+    assert ratio is not None
+    assert ratio_after is not None
+    if others := set(before.brokers) ^ set(after.brokers):
+        names = ", ".join(sorted(others))
+        return part(Kept.UNKNOWN, f"{names} measured only on one side of the execution.")
+    if before.basis != after.basis:
+        return part(Kept.UNKNOWN, "Topics, interests or weights of the map were edited meanwhile.")
+    if goal is None:
+        when = "before it began" if promised[0] > 0 else "when the plan was made"
+        return part(Kept.UNKNOWN, f"{words.none} {when}, so no change can be compared.")
+    change, wanted, noise = ratio_after - ratio, goal - ratio, before.noise
+    moved = (
+        f"For each {words.of} {words.carries.format(figure(ratio_after))}, "
+        f"{figure(ratio)} before; {figure(goal)} was promised"
+    )
+    if wanted >= 0:
+        return part(Kept.KEPT if change <= wanted + noise else Kept.MISSED, f"{moved}.")
+    if -wanted <= noise and change <= noise:
+        return part(
+            Kept.UNKNOWN, f"{moved}, which is less of a change than it varies by ({figure(noise)})."
+        )
+    fell = change < -noise and change <= ENOUGH * wanted + noise
+    return part(Kept.KEPT if fell else Kept.MISSED, f"{moved}.")
+
+
+def judge_wait(topic: str, promised_s: float, *, before: Series, after: Series) -> Part:
+    """Judge how long messages wait at the parts of a topic's bucket: by the 99th percentile at the
+    broker where they wait longest, of which the plan said what it is with processing.
+
+    Blocks are such percentiles of the last minute; their mean is judged.
+    """
+    wait_s = after.mean
+
+    def part(kept: Kept, because: str) -> Part:
+        return Part(
+            quantity=Quantity.WAIT,
+            name=topic,
+            where="p99 at its bucket",
+            promised=promised_s,
+            before=before.mean,
+            after=wait_s,
+            noise=before.noise,
+            kept=kept,
+            because=because,
+        )
+
+    if wait_s is None:
+        return part(
+            Kept.UNKNOWN,
+            "Too little waited or was measured at its bucket in the minutes after it ended.",
+        )
+    waits = (
+        f"Of each minute the p99 of the wait was {figure(1e3 * wait_s)} ms on average; "
+        f"{figure(1e3 * promised_s)} ms was promised of wait and processing"
+    )
+    if wait_s > promised_s * (1 + WAIT_TOLERANCE):
+        return part(Kept.MISSED, f"{waits}.")
+    return part(Kept.KEPT, f"{waits}.")

@@ -3,13 +3,13 @@ weights that a plan was made with."""
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from apps.calibration.selectors import calibrated_problem
-from apps.plans.domain.parts import Series
+from apps.plans.domain.parts import Carried, Series
 from apps.plans.domain.verdicts import BLOCKS, Window
 from apps.plans.models import Plan
 from apps.runs.models import Snapshot
@@ -22,11 +22,12 @@ from weir.model import Problem
 MEASURED = 0.5
 """A block counts where a broker measured for this share of it."""
 
-FLOWS = ("offered_per_s", "passed_per_s", "shed_per_s")
+FLOWS = ("offered_per_s", "passed_per_s", "shed_per_s", "wait_p99_s")
 CLASSES = ("admitted", "waiting")
+LINKS = ("sent_per_s",)
 
 Figures = Mapping[str, Mapping[str, float | None]]
-"""Means over a block by metric, and then by topic or class; None: not measured."""
+"""Means over a block by metric, and then by topic, class or neighbour; None: not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,8 @@ class Measured:
     until: datetime
     blocks: Sequence[Mapping[str, Figures]]
     """Of each block, in their order, the brokers that measured for long enough."""
+    numbers: Sequence[int]
+    """The place of each of these among all blocks of the window."""
     brokers: frozenset[str]
     """Whoever measured anything."""
 
@@ -45,6 +48,32 @@ class Measured:
         name there was nothing."""
         figures = (block[broker][metric].get(name, 0.0) for block in self.blocks if broker in block)
         return Series(blocks=tuple(figure for figure in figures if figure is not None))
+
+    def longest_wait(
+        self, topic: str, brokers: Collection[str], *, skip: timedelta = timedelta(0)
+    ) -> Series:
+        """Return the longest 99th percentile of the waits of a topic at any broker, of the blocks
+        in which all of these brokers measured and any message waited, but for those that begin
+        sooner than `skip` after the window did."""
+        longest_s = []
+        block_s = (self.until - self.since).total_seconds() / BLOCKS
+        for number, block in zip(self.numbers, self.blocks, strict=True):
+            if number * block_s < skip.total_seconds():
+                continue
+            waits = [figures["wait_p99_s"].get(topic) for figures in block.values()]
+            known = [wait_s for wait_s in waits if wait_s is not None]
+            if known and block.keys() >= set(brokers):
+                longest_s.append(max(known))
+        return Series(blocks=tuple(longest_s))
+
+    def traffic(self) -> Carried:
+        """Return what links carried and what passed the gates, of all brokers together."""
+        blocks = self.together()
+        return Carried(
+            amounts=[sum(figures["sent_per_s"].values()) for figures in blocks],
+            came=[sum(figures["passed_per_s"].values()) for figures in blocks],
+            brokers=sorted(self.brokers),
+        )
 
     def together(self) -> list[Mapping[str, Mapping[str, float]]]:
         """Return the sums over all brokers, of the blocks in which all of them measured."""
@@ -77,6 +106,7 @@ def measured_between(plan: Plan, since: datetime, until: datetime) -> Measured:
             }
             for _, by_broker in sorted(cells.items())
         ],
+        numbers=sorted(cells),
         brokers=frozenset(brokers),
     )
 
@@ -123,7 +153,7 @@ def _seconds(payload: Payload) -> float:
 
 def _figures(samples: Sequence[Payload]) -> Figures:
     figures: dict[str, Mapping[str, float | None]] = {}
-    for table, metrics in (("flows", FLOWS), ("classes", CLASSES)):
+    for table, metrics in (("flows", FLOWS), ("classes", CLASSES), ("links", LINKS)):
         names = {name for payload in samples for name in payload.get(table) or ()}
         for metric in metrics:
             figures[metric] = dict.fromkeys(names) | means(samples, table, metric)
@@ -132,7 +162,7 @@ def _figures(samples: Sequence[Payload]) -> Figures:
 
 def _sum(brokers: Sequence[Figures]) -> Mapping[str, Mapping[str, float]]:
     total: dict[str, dict[str, float]] = {}
-    for metric in (*FLOWS, *CLASSES):
+    for metric in (*FLOWS, *CLASSES, *LINKS):
         sums: dict[str, float] = defaultdict(float)
         for figures in brokers:
             for name, amount in figures[metric].items():

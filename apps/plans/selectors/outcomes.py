@@ -162,12 +162,9 @@ def _window(plain: object) -> Window | None:
 
 
 def can_be_judged(plan: Plan) -> bool:
-    """Return whether anything that the plan promises can be measured: its utility, or a rate or
-    limit that it changes."""
-    if no_promise(plan.content.promise) is None:
-        return True
-    touched = touched_by(plan)
-    return bool(touched.gates or touched.limits)
+    """Return whether anything that the plan promises can be measured: its utility, a rate or limit
+    that it changes, traffic on links, what receivers filter, waits at a divided bucket."""
+    return no_promise(plan.content.promise) is None or bool(touched_by(plan))
 
 
 def _verdict(
@@ -177,10 +174,7 @@ def _verdict(
         return Verdict(judged=Judged(row.judged), because=row.because), None
     if row is None:
         if not can_be_judged(plan):
-            because = (
-                "it changes no rate and no limit of consumers: only these are compared with what "
-                "is measured"
-            )
+            because = "it promises nothing that is measured"
             return cannot_be_told(because), None
         if now < ended_at + SETTLING + 2 * LAG:
             because = "Too early to tell: it has just ended."

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from apps.executions.models import Setting
@@ -11,25 +11,31 @@ from apps.executions.selectors import in_force
 from apps.executions.selectors.flow_map import without_moves
 from apps.plans.domain.parts import (
     NOTHING,
+    Carried,
     DelayMinutes,
     DelayObjective,
     Part,
+    Quantity,
     Series,
+    judge_carried,
     judge_consumers,
     judge_delay,
     judge_load,
     judge_rate,
+    judge_wait,
 )
-from apps.plans.domain.verdicts import window_before
+from apps.plans.domain.verdicts import SETTLING, window_before
 from apps.plans.models import Plan
 from apps.plans.selectors.intermediate import LIMIT, RATE, place_shares, state_shares
 from apps.plans.selectors.levels import start_of
 from apps.plans.selectors.measured_windows import Measured
 from apps.systems.models import System
 from weir import actions
+from weir.actions.set_bucket import KIND as BUCKET
 from weir.errors import InvalidProblem
 from weir.model import Problem
-from weir.model.plan import Action
+from weir.model.plan import FILTERING, LINK_TRAFFIC, TAIL_DELAY, Action
+from weir.queueing.wait_histogram import WINDOW_S
 
 Span = tuple[datetime, datetime]
 
@@ -47,6 +53,10 @@ class Objectives(Protocol):
         as it was."""
 
 
+WAITS_BEFORE = timedelta(seconds=WINDOW_S) - SETTLING
+"""So long after the window began agents' percentiles of waits reach back before the end of the
+execution."""
+
 _objectives: list[Objectives] = []
 
 
@@ -55,9 +65,29 @@ def offer_objectives(objectives: Objectives) -> None:
     _objectives[:] = [objectives]
 
 
+class Filtering(Protocol):
+    """What knows maps of flows to streams, and what receivers filter by them."""
+
+    def costs(
+        self, plan: Plan, rates: Sequence[Mapping[str, float]], *, was: bool
+    ) -> Carried | None:
+        """Return the work of filtering per second, and how many messages per second receivers get
+        and wanted, at each of some rates in msg/s by topic: by the map as the plan leaves it, or as
+        it was before. None: no map is known."""
+
+
+_filtering: list[Filtering] = []
+
+
+def offer_filtering(filtering: Filtering) -> None:
+    """Name who knows maps of flows to streams: that is a storey above this one."""
+    _filtering[:] = [filtering]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Touched:
-    """Hold what a plan leaves in force of the rates and limits that it changes."""
+    """Hold what a plan leaves in force of the rates and limits that it changes, and what else it
+    promises that is measured."""
 
     gates: Mapping[tuple[str, str], float | None]
     """The rate in msg/s by topic and broker; None: no limit."""
@@ -65,6 +95,15 @@ class Touched:
     """The most consumers by class and broker; None: no limit."""
     topics: frozenset[str]
     """Whose delays may change."""
+    carried: Mapping[Quantity, tuple[float, float]]
+    """What it promises of traffic on links and of filtering: before and after."""
+    waits: Mapping[str, tuple[float, frozenset[str]]]
+    """What it promises of waits at a divided bucket, by topic, seconds; and the brokers whose parts
+    it sets."""
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything that can be measured."""
+        return bool(self.gates or self.limits or self.carried or self.waits)
 
 
 def touched_by(plan: Plan) -> Touched:
@@ -81,7 +120,37 @@ def touched_by(plan: Plan) -> Touched:
             most = None if after is None else int(after["limit"])
             limits[target["class"], target["broker"]] = most
         topics.add(target["flow"])
-    return Touched(gates=gates, limits=limits, topics=frozenset(topics))
+    waits = _waits(plan)
+    return Touched(
+        gates=gates,
+        limits=limits,
+        topics=frozenset(topics | waits.keys()),
+        carried={
+            quantity: (promise.before, promise.after)
+            for promise in plan.content.promise
+            for quantity in _CARRIED.get(promise.name, ())
+            if promise.before is not None and promise.after is not None
+        },
+        waits=waits,
+    )
+
+
+_CARRIED = {LINK_TRAFFIC: (Quantity.TRAFFIC,), FILTERING: (Quantity.FILTERING,)}
+
+
+def _waits(plan: Plan) -> dict[str, tuple[float, frozenset[str]]]:
+    """Return what the plan promises of waits at the parts that it sets, and where these are."""
+    brokers: dict[str, set[str]] = {}
+    for step in plan.content.steps:
+        for action in step.actions:
+            if action.kind == BUCKET:
+                brokers.setdefault(action.target["flow"], set()).add(action.target["broker"])
+    promised = {promise.name: promise.after for promise in plan.content.promise}
+    return {
+        topic: (after_s, frozenset(at))
+        for topic, at in brokers.items()
+        if (after_s := promised.get(TAIL_DELAY.format(topic=topic))) is not None
+    }
 
 
 def _settings(plan: Plan) -> list[Action]:
@@ -115,6 +184,14 @@ def figures_before(plan: Plan, seen: Measured, problem: Problem | None) -> dict[
             for name, broker in touched.limits
         ],
         "load": load,
+        "carried": {
+            quantity.value: asdict(_carried(plan, quantity, seen, was=True))
+            for quantity in touched.carried
+        },
+        "waits": {
+            topic: list(seen.longest_wait(topic, brokers).blocks)
+            for topic, (_, brokers) in touched.waits.items()
+        },
         "delays": [asdict(each) for each in _about_delays(plan.system, touched)],
     }
 
@@ -179,12 +256,42 @@ def parts_of(
         if load is not None and problem is not None
         else []
     )
+    carried_before = before.get("carried", {})
+    carried = [
+        judge_carried(
+            quantity,
+            promised,
+            Carried(**carried_before.get(quantity.value, {})),
+            _carried(plan, quantity, seen, was=False),
+        )
+        for quantity, promised in touched.carried.items()
+    ]
+    waited = before.get("waits", {})
+    waits = [
+        judge_wait(
+            topic,
+            promised_s,
+            before=Series(blocks=tuple(waited.get(topic, ()))),
+            after=seen.longest_wait(topic, brokers, skip=WAITS_BEFORE),
+        )
+        for topic, (promised_s, brokers) in touched.waits.items()
+    ]
     about = [DelayObjective(**plain) for plain in before.get("delays", [])]
     (objectives,) = _objectives
     started = window_before(plan.execution.started_at, window_s)
     minutes = objectives.minutes(about, started, (seen.since, seen.until)) if about else []
     delays = [judge_delay(*pair) for pair in zip(about, minutes, strict=True)]
-    return [*rates, *consumers, *places, *delays]
+    return [*rates, *consumers, *places, *carried, *waits, *delays]
+
+
+def _carried(plan: Plan, quantity: Quantity, seen: Measured, *, was: bool) -> Carried:
+    """Return what links carried or receivers filtered in the window, by the map as the plan leaves
+    it, or as it was before."""
+    if quantity is Quantity.TRAFFIC:
+        return seen.traffic()
+    (filtering,) = _filtering
+    costs = filtering.costs(plan, [each["passed_per_s"] for each in seen.together()], was=was)
+    return Carried() if costs is None else replace(costs, brokers=sorted(seen.brokers))
 
 
 def _by_place(rows: Sequence[Any]) -> dict[tuple[str, str], Series]:

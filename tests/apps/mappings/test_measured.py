@@ -12,10 +12,18 @@ from apps.accounts.domain.roles import Role
 from apps.catalog.models import Topic
 from apps.executions.services.advance import execution_advance
 from apps.mappings.models import FilteringCell, MappingSettings
-from apps.mappings.selectors.measured import filtering_drift, filtering_now, filtering_of_day
+from apps.mappings.selectors.measured import (
+    FilteringCosts,
+    filtering_drift,
+    filtering_now,
+    filtering_of_day,
+)
 from apps.mappings.selectors.problem import mapping_problem
+from apps.mappings.selectors.settings import settings_of
 from apps.mappings.services.filtering import filtering_roll
 from apps.mappings.services.propose import mapping_plan
+from apps.mappings.services.settings import settings_update
+from apps.plans.domain.parts import Carried, Kept, Quantity, judge_carried
 from apps.plans.services import plan_execute, plan_roll_back, plans_settle
 from apps.recomputation.models import Firing
 from apps.recomputation.services import recomputation_tick, trigger_create
@@ -193,8 +201,54 @@ class TestDrift:
         self.carry_out(back, admin, people)
         assert drift(market).value == pytest.approx(0.0, abs=1e-9)
 
-    def carry_out(self, plan, admin, people) -> None:
+    def test_what_a_plan_promised_is_what_receivers_filter_less(self, market, broker, admin):
+        """Read by its map and by the one before it, before, midway and after; and rolled back."""
+        mapping = map_market(market)
+        plan = mapping_plan(mapping=mapping, actor=admin)
+        (promise,) = plan.content.promise
+        rates = [declared(market, times) for times in (1.0, 0.5)]
+        costs = FilteringCosts().costs
+        then, now = (costs(plan, rates, was=was) for was in (True, False))
+        people = make_user("ines", Role.EDITOR), make_user("jon", Role.APPROVER)
         execution = plan_execute(plan=approved(plan, *people), actor=admin)
+        for at_once in (True, False):
+            if at_once:
+                execution_advance(execution.pk, now=timezone.now() + timedelta(days=1))
+            else:
+                self.advance(execution, plan)
+            assert costs(plan, rates, was=True) == then
+            assert costs(plan, rates, was=False) == now
+        # What is in force now, by another way.
+        assert now.amounts[0] == pytest.approx(cost_of(market, rates[0]))
+        # Every map of a mapping carries all that is wanted.
+        assert now.came == pytest.approx(then.came)
+        assert then.amounts[0] == pytest.approx(promise.before)
+        for before, after in zip(then.amounts, now.amounts, strict=True):
+            assert after / before == pytest.approx(promise.after / promise.before)
+        part = judge_carried(
+            Quantity.FILTERING,
+            (promise.before, promise.after),
+            Carried(amounts=then.amounts[:1] * 6, came=then.came[:1] * 6, basis=then.basis),
+            Carried(amounts=now.amounts[1:] * 6, came=now.came[1:] * 6, basis=now.basis),
+        )
+        assert part.kept is Kept.KEPT
+        back = plan_roll_back(plan=plan, actor=people[0], reason="Back.")
+        self.carry_out(back, admin, people)
+        assert costs(back, rates, was=False).amounts == pytest.approx(then.amounts)
+        assert costs(back, rates, was=True).amounts == pytest.approx(now.amounts)
+
+    def test_weights_that_are_edited_make_another_basis(self, market, broker, admin):
+        plan = mapping_plan(mapping=map_market(market), actor=admin)
+        before = FilteringCosts().costs(plan, [], was=True).basis
+        row = settings_of(market.system)
+        values = {"transport": 9.0}
+        settings_update(settings=row, values=values, actor=admin, expected_version=row.version)
+        assert FilteringCosts().costs(plan, [], was=True).basis != before
+
+    def carry_out(self, plan, admin, people) -> None:
+        self.advance(plan_execute(plan=approved(plan, *people), actor=admin), plan)
+
+    def advance(self, execution, plan) -> None:
         for day in range(1, 50):
             execution_advance(execution.pk, now=timezone.now() + timedelta(days=day))
         plans_settle()

@@ -1,18 +1,24 @@
 """Parts of a promise: what counts as kept, what as missed, and what says nothing."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.plans.domain.parts import (
+    Carried,
     DelayMinutes,
     DelayObjective,
     Kept,
+    Quantity,
     Series,
+    judge_carried,
     judge_consumers,
     judge_delay,
     judge_load,
     judge_rate,
+    judge_wait,
     part_of,
 )
 from apps.plans.domain.verdicts import Judged, Verdict, cannot_be_told, judge_whole
@@ -217,6 +223,100 @@ def test_an_objective_that_was_edited_says_nothing() -> None:
     part = judge_delay(SWIFT, None)
     assert (part.kept, part.after) == (Kept.UNKNOWN, None)
     assert part.because == "The objective was edited or deleted meanwhile."
+
+
+def carried(amount: float, came: float = 100.0, spread: float = 0.0) -> Carried:
+    """Blocks of so much, a little uneven, for so many messages."""
+    return Carried(amounts=steady(amount, spread).blocks, came=steady(came).blocks)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "promised", "kept"),
+    [
+        # 3 for each message, of which half was promised.
+        (carried(300.0), carried(150.0), 150.0, Kept.KEPT),
+        (carried(300.0), carried(163.0), 150.0, Kept.KEPT),
+        (carried(300.0), carried(170.0), 150.0, Kept.MISSED),
+        (carried(300.0), carried(330.0), 150.0, Kept.MISSED),
+        # Traffic that doubles is no broken promise, and traffic that halves keeps none.
+        (carried(300.0), carried(300.0, came=200.0), 300.0, Kept.KEPT),
+        (carried(300.0), carried(150.0, came=50.0), 75.0, Kept.MISSED),
+        # What varies by itself by a fifth.
+        (carried(300.0, spread=30.0), carried(190.0), 150.0, Kept.KEPT),
+        # A fall within what it varies by is none.
+        (carried(300.0, spread=65.0), carried(300.0), 150.0, Kept.MISSED),
+        (carried(300.0, spread=65.0), carried(200.0), 150.0, Kept.MISSED),
+        (carried(300.0, spread=65.0), carried(150.0), 150.0, Kept.KEPT),
+        # Blocks in which next to nothing comes while links empty what waited.
+        (
+            carried(300.0),
+            Carried(amounts=[150.0] * 8 + [5.0, 3.0], came=[100.0] * 8 + [0.1, 0.0]),
+            120.0,
+            Kept.KEPT,
+        ),
+    ],
+)
+def test_what_is_carried_changes_as_promised_for_each_message(
+    before: Carried, after: Carried, promised: float, kept: Kept
+) -> None:
+    part = judge_carried(Quantity.TRAFFIC, (4000.0, 2000.0), before, after)
+    assert part.kept is kept
+    assert part.promised == pytest.approx(promised, rel=1e-2)
+    assert (part.before, part.after) == (before.mean, after.mean)
+    assert "before; 1.5 was promised" in part.because
+    assert part.label == "traffic of links"
+    assert part_of(part.plain()) == part
+
+
+@pytest.mark.parametrize(
+    ("promised", "after", "kept", "because"),
+    [
+        # Smaller than what it varies by: only a rise can be told.
+        ((100.0, 95.0), carried(300.0), Kept.UNKNOWN, "less of a change than it varies by"),
+        ((100.0, 95.0), carried(400.0), Kept.MISSED, "receivers filter with 4 work"),
+        # A rise that was promised is no more than that.
+        ((100.0, 150.0), carried(440.0), Kept.KEPT, "4.5 was promised"),
+        ((100.0, 150.0), carried(600.0), Kept.MISSED, "4.5 was promised"),
+        ((0.0, 150.0), carried(300.0), Kept.UNKNOWN, "Nothing was filtered when the plan was"),
+        ((100.0, 50.0), Carried(), Kept.UNKNOWN, "Too little was measured, or came, after it"),
+        ((100.0, 50.0), carried(300.0, came=0.0), Kept.UNKNOWN, "or came, after it ended."),
+    ],
+)
+def test_a_change_that_cannot_be_told_says_why(
+    promised: tuple[float, float], after: Carried, kept: Kept, because: str
+) -> None:
+    before = carried(300.0, spread=30.0)
+    part = judge_carried(Quantity.FILTERING, promised, before, after)
+    assert part.kept is kept
+    assert because in part.because
+
+
+def test_what_was_measured_otherwise_is_not_compared() -> None:
+    promised, before = (100.0, 50.0), replace(carried(300.0), brokers=["a", "b"], basis="x")
+    after = carried(150.0)
+    silent = judge_carried(Quantity.TRAFFIC, promised, before, replace(after, brokers=["a"]))
+    assert (silent.kept, silent.because) == (
+        Kept.UNKNOWN,
+        "b measured only on one side of the execution.",
+    )
+    edited = replace(after, brokers=["a", "b"], basis="y")
+    part = judge_carried(Quantity.FILTERING, promised, before, edited)
+    assert (part.kept, "were edited meanwhile" in part.because) == (Kept.UNKNOWN, True)
+    nothing = judge_carried(Quantity.FILTERING, promised, carried(0.0), after)
+    assert nothing.kept is Kept.UNKNOWN
+    assert nothing.because.startswith("Nothing was filtered before it began")
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "kept"), [(0.01, Kept.KEPT), (0.0209, Kept.KEPT), (0.022, Kept.MISSED)]
+)
+def test_messages_wait_no_longer_than_was_promised(wait_s: float, kept: Kept) -> None:
+    part = judge_wait("tides", 0.02, before=steady(0.5), after=steady(wait_s))
+    assert part.kept is kept
+    assert part.label == "wait (p99 at its bucket) of tides"
+    assert "20 ms was promised of wait and processing" in part.because
+    unknown = judge_wait("tides", 0.02, before=steady(0.5), after=Series(blocks=(0.1,)))
+    assert (unknown.kept, unknown.after) == (Kept.UNKNOWN, None)
 
 
 def test_what_was_not_measured_says_nothing() -> None:

@@ -11,6 +11,7 @@ from apps.accounts.models import User
 from apps.catalog.models import Slo
 from apps.executions.models import Execution, Setting
 from apps.pipeline.models import JudgedMinute, ObjectiveTerm
+from apps.plans.domain.parts import Kept
 from apps.plans.domain.verdicts import (
     BLOCKS,
     LAG,
@@ -23,7 +24,7 @@ from apps.plans.domain.verdicts import (
 from apps.plans.models import Plan, Verification
 from apps.plans.selectors.measured_windows import measured_between, weights_of
 from apps.plans.selectors.outcomes import can_be_judged, outcome_of
-from apps.plans.selectors.parts import figures_before
+from apps.plans.selectors.parts import figures_before, parts_of
 from apps.plans.services import plans_verify
 from apps.systems.services import entity_create, entity_delete, entity_update
 from apps.telemetry.models import Sample
@@ -37,7 +38,7 @@ from tests.factories.plans import (
     make_plan,
     make_policy,
 )
-from weir.model.plan import Promise, Source
+from weir.model.plan import LINK_TRAFFIC, TAIL_DELAY, Action, Promise, Source
 
 START = datetime(2026, 3, 18, 14, 0, tzinfo=UTC)
 WINDOW_S = 300.0
@@ -112,6 +113,8 @@ def measure(
     offered: float | None = None,
     admitted: int = 5,
     waiting: int = 0,
+    sent: float = 0.0,
+    wait_s: float | None = None,
 ) -> None:
     """Samples as the agents at a and c would send them, one for every block, a little uneven."""
     block, uneven = (until - since) / BLOCKS, 0.01
@@ -120,9 +123,19 @@ def measure(
         came = passed if offered is None else offered
         rates = {"offered_per_s": came + uneven, "passed_per_s": passed + uneven}
         consumers = {"admitted": admitted, "waiting": waiting}
+        waits = {} if wait_s is None else {"wait_p99_s": wait_s}
         for name, payload in (
-            ("a", {"flows": {"tides": {**rates, "shed_per_s": came - passed}}}),
-            ("b", {"flows": {}}),
+            (
+                "a",
+                {
+                    "flows": {"tides": {**rates, **waits, "shed_per_s": came - passed}},
+                    "links": {"b": {"sent_per_s": sent / 2}},
+                },
+            ),
+            (
+                "b",
+                {"flows": {}, "links": {"a": {"sent_per_s": 0.0}, "c": {"sent_per_s": sent / 2}}},
+            ),
             ("c", {"classes": {"gulls": consumers}}),
         ):
             Sample.objects.create(
@@ -419,10 +432,62 @@ def test_a_plan_of_links_alone_promises_nothing_that_is_judged(
     )
     links.execution = carried
     assert outcome_of(links, timezone.now()).because == (
-        "Cannot be told, because it changes no rate and no limit of consumers: only these are "
-        "compared with what is measured."
+        "Cannot be told, because it promises nothing that is measured."
     )
     assert can_be_judged(make_plan(harbour.system, ines, promise=()))
+
+
+LINKS = Promise(name=LINK_TRAFFIC, unit="msg/s", before=4000.0, after=2000.0)
+PART = {"rate_per_s": 40.0, "size": 8.0, "mode": "enforce"}
+
+
+def test_traffic_on_links_is_a_part_of_what_moves_them(
+    harbour: Harbour, ines: User, jon: User, olga: User, api: APIClient
+) -> None:
+    plan = executed(harbour, ines, jon, olga, promise=(LINKS,))
+    execution = plan.execution
+    assert execution is not None
+    assert execution.started_at is not None
+    assert execution.ended_at is not None
+    # Three for each message before, and two after: a third less, where a half was promised.
+    measure(harbour, *window_before(execution.started_at, WINDOW_S), passed=20.0, sent=60.0)
+    measure(harbour, *window_after(execution.ended_at, WINDOW_S), passed=40.0, sent=80.0)
+    assert plans_verify() == 2
+    (traffic,) = [part for part in parts_shown(api, plan) if part["quantity"] == "traffic"]
+    assert (traffic["name"], traffic["where"], traffic["unit"]) == ("links", "", "msg/s")
+    assert traffic["kept"] == "missed"
+    assert (traffic["before"], traffic["after"]) == (pytest.approx(60.0), pytest.approx(80.0))
+    assert traffic["promised"] == pytest.approx(60.0, rel=1e-3)
+    assert traffic["because"] == (
+        "For each message that comes links carry 2 messages, 3 before; 1.5 was promised."
+    )
+    row = row_of(api)
+    assert row["judged"] == "partly"
+    assert "1 of 4 parts of the promise missed: traffic of links" in str(row["because"])
+    links = make_plan(harbour.system, ines, [shift("a", "b", "c")], promise=(LINKS,))
+    assert can_be_judged(links)
+
+
+def test_waits_at_a_divided_bucket_are_a_part(harbour: Harbour, ines: User) -> None:
+    bucket = Action(
+        kind="set_bucket", target={"flow": "tides", "broker": "a"}, before=None, after=PART
+    )
+    promise = Promise(name=TAIL_DELAY.format(topic="tides"), unit="s", before=None, after=0.02)
+    plan = make_plan(harbour.system, ines, [bucket], promise=(promise,))
+    assert can_be_judged(plan)
+    measure(harbour, START, START + WINDOW, passed=12.0, wait_s=0.5)
+    before = figures_before(plan, measured_between(plan, START, START + WINDOW), None)
+    assert before["waits"] == {"tides": pytest.approx([0.5] * BLOCKS)}
+    since, until = window_after(START + WINDOW, WINDOW_S)
+    measure(harbour, since, until, passed=12.0, wait_s=0.0125)
+    plan.execution = Execution(system=harbour.system, started_at=START + WINDOW)
+    (part,) = parts_of(plan, before, measured_between(plan, since, until), None)
+    assert (part.quantity, part.name, part.kept) == ("wait", "tides", Kept.KEPT)
+    assert (part.promised, part.before, part.after) == (0.02, 0.5, pytest.approx(0.0125))
+    # An agent that is silent may be where they wait longest.
+    Sample.objects.filter(broker__name="a", at__gt=since + WINDOW * 0.5).delete()
+    (part,) = parts_of(plan, before, measured_between(plan, since, until), None)
+    assert part.kept is Kept.UNKNOWN
 
 
 def test_too_early_says_when(

@@ -9,6 +9,9 @@ export const QUANTITIES: Record<PromisePart["quantity"], string> = {
   consumers: "Consumers",
   load: "Load",
   delay: "Delay",
+  traffic: "Traffic",
+  filtering: "Filtering",
+  wait: "Wait",
 };
 
 export const KEPT: Record<PromisePart["kept"], { word: string; tone: Tone; icon: IconName }> = {
@@ -27,7 +30,12 @@ export function figureText({ quantity }: PromisePart, value: number | null): str
       return fixed(value, Number.isInteger(value) ? 0 : 1);
     case "load":
       return percentText(value, 1);
-    case "delay": {
+    case "traffic":
+      return `${rateText(value)} msg/s`;
+    case "filtering":
+      return `${significant(value, 3)} work/s`;
+    case "delay":
+    case "wait": {
       // In seconds from one on: a message that waits behind a gate waits for minutes.
       if (value >= 1) return `${significant(value, 3)} s`;
       const { text, unit } = delayText(value);

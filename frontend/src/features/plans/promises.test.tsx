@@ -121,3 +121,12 @@ it.each([
   const delay = outcomeDetail().parts.find(({ quantity }) => quantity === "delay");
   expect(delay && figureText(delay, value)).toBe(text);
 });
+
+it.each([
+  ["traffic", 1234.5, "1,235 msg/s"],
+  ["filtering", 181_709, "181,709 work/s"],
+  ["wait", 0.0125, "12.5 ms"],
+] as const)("writes %s of %d as %s", (quantity, value, text) => {
+  const [part] = outcomeDetail().parts;
+  expect(part && figureText({ ...part, quantity }, value)).toBe(text);
+});
