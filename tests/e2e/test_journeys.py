@@ -136,6 +136,8 @@ def test_pages_are_accessible_and_pictured(
     system = rest.system("Meridian")
     plan = fleet.some_plan()
     latest = rest.get("/api/v1/allocations", system=system["id"])["results"][0]
+    alarms = rest.get("/api/v1/topics", system=fleet.system, name="alarms")["results"][0]
+    fleet_topic = f"/systems/{fleet.system}/topics/{alarms['id']}"
     context = browser.new_context(base_url=address)
     page = context.new_page()
     sign_in(page)
@@ -154,6 +156,7 @@ def test_pages_are_accessible_and_pictured(
         "telemetry": (f"/systems/{fleet.system}/telemetry", "Gates"),
         "records": (f"/systems/{fleet.system}/records", "Sums by minute are kept for"),
         "measured": (f"/systems/{fleet.system}/measured", "minute by minute"),
+        "over-time": (f"{fleet_topic}/over-time", "alarms p99: at most"),
         "demand": (f"/systems/{fleet.system}/demand", "Snapshots were always made"),
         "service-levels": (f"/systems/{fleet.system}/service-levels", "how objectives held"),
         "policies": ("/settings/policies", "what a plan needs"),

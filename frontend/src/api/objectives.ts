@@ -9,6 +9,7 @@ export type SloMinutes = Schemas["SloMinutes"];
 export type Burn = Schemas["Burn"];
 
 type ComplianceAsked = {
+  topic?: string;
   search?: string;
   ordering?: string;
   cursor?: string;

@@ -115,6 +115,8 @@ export const to = {
   kind: (system: string, kind: CatalogKind) => `/systems/${system}/${kind}`,
   newOf: (system: string, kind: CatalogKind) => `/systems/${system}/${kind}/new`,
   object: (system: string, kind: CatalogKind, id: string) => `/systems/${system}/${kind}/${id}`,
+  overTime: (system: string, kind: CatalogKind, id: string) =>
+    `/systems/${system}/${kind}/${id}/over-time`,
   importInterests: (system: string) => `/systems/${system}/subscribers?import=interests`,
   interestImports: (system: string) => `/systems/${system}/subscribers/imports`,
   interestImport: (system: string, id: string) => `/systems/${system}/subscribers/imports/${id}`,

@@ -11,7 +11,6 @@ import { RelatedPanel } from "./related-panel";
 import { changesOf, formerBody, knownNames, type LooseRow } from "./spec";
 import { useObjectDraft } from "./use-object-draft";
 import { UtilityCurve } from "./utility-curve";
-import { WaitingPanel } from "./waiting-panel";
 
 import {
   catalogCreate,
@@ -28,12 +27,16 @@ import { Icon } from "@/components/ui/icons";
 import { PageHead } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { tell, tellFailure, tellWithUndo } from "@/components/ui/toast";
+import { WaitingPanel } from "@/components/ui/waiting-panel";
 import { askAddress } from "@/lib/computations";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { submitForm, useKeys } from "@/lib/keyboard";
 import { isKind, KINDS, to } from "@/lib/kinds";
 import { complaintsOf, problemOf } from "@/lib/problem";
 import { ageText, exactTime } from "@/lib/time";
+
+/** Kinds of which something is measured. */
+const MEASURED: readonly CatalogKind[] = ["topics", "consumer-classes", "brokers"];
 
 export default function ObjectPage() {
   const { systemId = "", kind, id = "" } = useParams();
@@ -186,6 +189,12 @@ function ObjectView({
         ]}
         commands={
           <>
+            {MEASURED.includes(kind) ? (
+              <Link className="btn" to={to.overTime(system, kind, latest.id)}>
+                <Icon name="chart" small />
+                Over time
+              </Link>
+            ) : null}
             {kind === "utility-functions" ? (
               <Link className="btn" to={to.utilityEditor(system, latest.id)}>
                 <Icon name="chart" small />

@@ -1,6 +1,7 @@
 /** Series of sums as ECharts draws them, and what is read at a step. */
 import type { EChartsCoreOption } from "echarts/core";
 
+import type { Crest } from "./boards";
 import type { Sums } from "./sums";
 import { nameOf, withUnit, type Scale } from "./words";
 
@@ -60,7 +61,15 @@ export function unmeasuredOf(sums: Sums): [number, number][] {
   return gaps;
 }
 
-export function optionOf(sums: Sums, scale: Scale, theme: string): EChartsCoreOption {
+/** A crest that is many times as high as the lines would press them flat: the legend alone says it. */
+const MOST_CREST = 3;
+
+export function optionOf(
+  sums: Sums,
+  scale: Scale,
+  theme: string,
+  crests: readonly Crest[] = [],
+): EChartsCoreOption {
   const font = fontOf();
   const starts = startsOf(sums);
   const [since, until] = [new Date(sums.since).getTime(), new Date(sums.until).getTime()];
@@ -69,7 +78,12 @@ export function optionOf(sums: Sums, scale: Scale, theme: string): EChartsCoreOp
   );
   const all = scaled.flat().filter((value) => value !== null);
   const low = Math.min(0, ...all);
-  const high = Math.max(low === 0 ? 1e-12 : 0, ...all);
+  const highest = Math.max(0, ...all);
+  const drawn = crests
+    .map(({ value }) => value * scale.factor)
+    .filter((value) => highest === 0 || value <= MOST_CREST * highest);
+  // Nothing but zeros lies on the axis of a picture that has a height.
+  const high = Math.max(0, highest, ...drawn) || (low === 0 ? 1 : 0);
   const ticks = axisTicks(low, high + (high - low) * 0.06, 4);
   const tickStep = (ticks[1] ?? 1) - (ticks[0] ?? 0);
   const isLong = (until - since) / 1000 > DAY_S;
@@ -125,6 +139,7 @@ export function optionOf(sums: Sums, scale: Scale, theme: string): EChartsCoreOp
     },
     series: [
       unmeasuredSeries(sums),
+      crestSeries(drawn),
       ...scaled.map((values, index) => {
         const colour = token(colourName(index));
         const isAlone = (at: number) =>
@@ -144,6 +159,23 @@ export function optionOf(sums: Sums, scale: Scale, theme: string): EChartsCoreOp
         };
       }),
     ],
+  };
+}
+
+/** What the lines should not pass. */
+function crestSeries(drawn: readonly number[]) {
+  return {
+    name: "limits",
+    type: "line",
+    data: [],
+    silent: true,
+    markLine: {
+      silent: true,
+      symbol: "none",
+      lineStyle: { color: token("crest"), width: 1.5, type: "solid" },
+      label: { show: false },
+      data: drawn.map((value) => ({ yAxis: value })),
+    },
   };
 }
 

@@ -6,6 +6,10 @@ import type { Manifest } from "@/lib/manifest";
 export const manifest: Manifest = {
   routes: [
     { path: "systems/:systemId/measured", Component: lazy(() => import("./measured-page")) },
+    {
+      path: "systems/:systemId/:kind/:id/over-time",
+      Component: lazy(() => import("./over-time-page")),
+    },
   ],
   places: [
     {

@@ -149,7 +149,12 @@ function Shown({
   }
   return (
     <>
-      <SeriesChart sums={sums.data} title={title} stale={sums.isPlaceholderData} range={ranges} />
+      <SeriesChart
+        sums={sums.data}
+        title={title}
+        stale={sums.isPlaceholderData}
+        right={<Segments {...ranges} />}
+      />
       <Panel
         title="Latest values"
         sub={`of the last ${RANGES[question.range].words}`}

@@ -2,12 +2,12 @@
 import type { EChartsType } from "echarts/core";
 import { lazy, Suspense, useMemo, useRef } from "react";
 
+import type { Crest } from "./boards";
 import { colourName, dashOf, HEIGHT, optionOf, readingAt, unmeasuredOf } from "./chart-option";
 import type { Sums } from "./sums";
-import { GROUPS, nameOf, QUANTITIES, scaleOf } from "./words";
+import { GROUPS, nameOf, scaleOf } from "./words";
 
 import { ChartPanel } from "@/components/ui/chart-frame";
-import { Segments } from "@/components/ui/page";
 import { Loading } from "@/components/ui/panel";
 import { countText, fixed, UNKNOWN } from "@/lib/numbers";
 import { useTheme } from "@/lib/theme";
@@ -29,6 +29,8 @@ export function Stroke({ index }: { index: number }) {
   );
 }
 
+const NONE: readonly Crest[] = [];
+
 const stepText = (seconds: number) =>
   seconds < 3600 ? `${seconds / 60} min` : `${seconds / 3600} h`;
 
@@ -43,17 +45,23 @@ export function SeriesChart({
   sums,
   title,
   stale,
-  range,
+  right,
+  crests = NONE,
+  leftOut = 0,
 }: {
   sums: Sums;
   title: string;
   stale: boolean;
-  range: Parameters<typeof Segments>[0];
+  right?: React.ReactNode;
+  /** What the lines should not pass. */
+  crests?: readonly Crest[];
+  /** The number of further series, of several questions together. */
+  leftOut?: number;
 }) {
   const theme = useTheme();
   const chart = useRef<EChartsType | null>(null);
   const scale = useMemo(() => scaleOf(sums), [sums]);
-  const option = useMemo(() => optionOf(sums, scale, theme), [sums, scale, theme]);
+  const option = useMemo(() => optionOf(sums, scale, theme, crests), [sums, scale, theme, crests]);
   const stops = useMemo(() => sums.steps.map((start) => new Date(start).getTime()), [sums]);
   const names = sums.series.map(({ name }) => nameOf(name, sums.by));
   const hasGaps = unmeasuredOf(sums).length > 0;
@@ -62,9 +70,9 @@ export function SeriesChart({
       title={title}
       sub={subOf(sums, scale.unit)}
       stale={stale}
-      right={<Segments {...range} />}
+      right={right}
       data={{
-        name: `${QUANTITIES[sums.quantity].label} ${sums.since}`,
+        name: `${title} ${sums.since}`,
         head: ["Time", ...names.map((name) => (sums.unit ? `${name}, ${sums.unit}` : name))],
         rows: sums.steps.map((start, step) => [
           start,
@@ -89,6 +97,15 @@ export function SeriesChart({
               </span>
             </span>
           ))}
+          {crests.map(({ text }) => (
+            <span key={text}>
+              <i className="crestline" aria-hidden="true" />
+              {text}
+            </span>
+          ))}
+          {leftOut > 0 ? (
+            <span className="faint">{fixed(leftOut)} smaller ones left out</span>
+          ) : null}
           {hasGaps ? (
             <span>
               <i className="unmeasured" aria-hidden="true" />

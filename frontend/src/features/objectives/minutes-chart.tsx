@@ -2,7 +2,7 @@
 import type { EChartsCoreOption, EChartsType } from "echarts/core";
 import { lazy, Suspense, useMemo, useRef } from "react";
 
-import { QUANTITIES, targetText, valueText } from "./words";
+import { QUANTITIES, targetText, valueText } from "@/components/ui/objective-words";
 
 import type { SloCompliance, SloMinutes } from "@/api/objectives";
 import { ChartPanel } from "@/components/ui/chart-frame";

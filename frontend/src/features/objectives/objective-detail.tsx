@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 
 import { MinutesChart } from "./minutes-chart";
-import { budgetText, doubts, rateOfBurn, stretchText } from "./words";
+import { budgetText, doubts, rateOfBurn, stretchText } from "@/components/ui/objective-words";
 
 import { sloMinutesQuery, type Burn, type SloCompliance } from "@/api/objectives";
 import { DataTable, type Column } from "@/components/ui/data-table";

@@ -2,7 +2,7 @@ import { screen, within } from "@testing-library/react";
 
 import { pointsOf } from "./minutes-chart";
 import ServiceLevelsPage from "./service-levels-page";
-import { budgetText, doubts, promiseText, valueText } from "./words";
+import { budgetText, doubts, promiseText, valueText } from "@/components/ui/objective-words";
 
 import type { SloCompliance, SloMinutes } from "@/api/objectives";
 import { renderPage } from "@/testing/render";

@@ -15,7 +15,7 @@ import {
   valueText,
   type Quantity,
   type Standing,
-} from "./words";
+} from "@/components/ui/objective-words";
 
 import { sloComplianceQuery, type SloCompliance } from "@/api/objectives";
 import { useSystem } from "@/api/systems";

@@ -1,10 +1,11 @@
 /** What waits of a reliable topic at its gate: how fast it grows, and when it is full. */
 import { useQuery } from "@tanstack/react-query";
 
+import { Panel, QueryBody } from "./panel";
+import { Badge } from "./state-badge";
+
 import type { Schemas } from "@/api/client";
 import { flowStatusQuery } from "@/api/telemetry";
-import { Panel, QueryBody } from "@/components/ui/panel";
-import { Badge } from "@/components/ui/state-badge";
 import { durationText, fixed, signed } from "@/lib/numbers";
 
 type Backlog = Schemas["Backlog"];

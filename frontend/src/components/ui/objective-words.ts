@@ -1,7 +1,7 @@
 /** What an objective promises, and how it stands, in words. */
 import type { Burn, SloCompliance } from "@/api/objectives";
-import type { IconName } from "@/components/ui/icons";
-import type { Tone } from "@/components/ui/state-badge";
+import type { IconName } from "./icons";
+import type { Tone } from "./state-badge";
 import { countText, delayText, durationText, fixed, percentText, rateText } from "@/lib/numbers";
 
 export type Quantity = SloCompliance["quantity"];
