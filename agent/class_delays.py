@@ -28,6 +28,7 @@ _Bin = Annotated[int, msgspec.Meta(ge=LOWEST, le=HIGHEST)]
 _Count = Annotated[int, msgspec.Meta(ge=1, le=MOST_REPORTED)]
 _Number = Annotated[int, msgspec.Meta(ge=0, le=MOST_REPORTED)]
 _Delay = Annotated[float, msgspec.Meta(ge=0.0)]
+_Pauses = Annotated[float, msgspec.Meta(ge=0.0, le=LONGEST_S * MOST_REPORTED)]
 
 
 class _Histogram(msgspec.Struct, frozen=True):
@@ -47,18 +48,22 @@ class _Report(msgspec.Struct, frozen=True):
     answer: _Histogram = _Histogram()
     skewed: _Number = 0
     unanswered: _Number = 0
+    pauses: _Number = 0
+    paused_s: _Pauses = 0.0
 
 
 class _Counted:
     """What the consumers of one class have reported."""
 
-    __slots__ = ("answer", "delivery", "skewed", "unanswered")
+    __slots__ = ("answer", "delivery", "paused_s", "pauses", "skewed", "unanswered")
 
     def __init__(self) -> None:
         self.delivery = DelayCounts()
         self.answer = DelayCounts()
         self.skewed = 0
         self.unanswered = 0
+        self.pauses = 0
+        self.paused_s = 0.0
 
     def take(self) -> dict[str, Any]:
         """Return it as telemetry has it, without what is nothing."""
@@ -67,7 +72,12 @@ class _Counted:
             longest_s, bins = counts.longest_s, counts.take()
             if bins:
                 taken |= {f"{kind}_delays": bins, f"{kind}_longest_s": longest_s}
-        numbers = {"skewed": self.skewed, "unanswered": self.unanswered}
+        numbers = {
+            "skewed": self.skewed,
+            "unanswered": self.unanswered,
+            "pauses": self.pauses,
+            "paused_s": self.paused_s,
+        }
         return taken | {name: number for name, number in numbers.items() if number}
 
 
@@ -90,6 +100,7 @@ class ClassDelays:
             return
         delivery, answer = plain.delivery.piece(), plain.answer.piece()
         messages = delivery.messages + answer.messages + plain.skewed + plain.unanswered
+        messages += plain.pauses
         too_many = max(delivery.messages, answer.messages) > MOST_REPORTED
         if too_many or self._messages + messages > MOST_COUNTED:
             log.info("a report of delays of class %s was refused: %d messages", name, messages)
@@ -100,6 +111,8 @@ class ClassDelays:
         counted.answer.count(answer)
         counted.skewed += plain.skewed
         counted.unanswered += plain.unanswered
+        counted.pauses += plain.pauses
+        counted.paused_s += plain.paused_s
 
     def take(self) -> dict[str, dict[str, Any]]:
         """Return class -> the members of its telemetry, and begin anew."""

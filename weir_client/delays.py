@@ -8,7 +8,9 @@
 
 What publishers of this package send carries when it was given to them, in the header `Weir-Sent`
 (Unix seconds). A delay is the receiver's clock minus that, so it is as right as the clocks of both;
-one below zero counts as 0, and as `skewed`. Requests are timed by one clock that is never set back.
+one below zero counts as 0, and as `skewed`. Requests are timed by one clock that is never set back,
+and so are the pauses before them: the time since the last one ended. So `Delays` is for one that
+asks in turn; a request that begins while another is under way has no pause.
 
 Delays are counted in bins that merge by addition: one holds delays above 2^(bin/16) s and at most
 2^((bin + 1)/16) s, the first one all up to 1 ns, the last one all above 1e6 s.
@@ -79,6 +81,11 @@ class Delays:
         self._answer = DelayCounts()
         self._skewed = 0
         self._unanswered = 0
+        self._under_way = 0
+        self._ended_at: float | None = None
+        """When the last request ended, by the clock that is never set back."""
+        self._pauses = 0
+        self._paused_s = 0.0
 
     def receive(self, headers: Mapping[str, str] | None) -> None:
         """Count a message that arrives now, by its headers; not one that does not say when it was
@@ -101,12 +108,20 @@ class Delays:
         """Count what is done within as a request and its answer; where that raises or is cancelled,
         as a request without one."""
         began = time.monotonic()
+        if self._ended_at is not None and not self._under_way:
+            self._pauses += 1
+            self._paused_s += began - self._ended_at
+        self._under_way += 1
         try:
             yield
         except BaseException:
             self._unanswered += 1
             raise
-        self._answer.count(time.monotonic() - began)
+        else:
+            self._answer.count(time.monotonic() - began)
+        finally:
+            self._under_way -= 1
+            self._ended_at = time.monotonic()
 
     def take(self) -> bytes:
         """Return what was counted, as a report to the agent, and begin anew; empty where that is
@@ -116,8 +131,11 @@ class Delays:
             "answer": self._answer.take(),
             "skewed": self._skewed,
             "unanswered": self._unanswered,
+            "pauses": self._pauses,
+            "paused_s": self._paused_s,
         }
-        self._skewed = self._unanswered = 0
+        self._skewed = self._unanswered = self._pauses = 0
+        self._paused_s = 0.0
         counted = {member: value for member, value in report.items() if value}
         return json.dumps(counted).encode() if counted else b""
 

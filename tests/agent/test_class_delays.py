@@ -30,13 +30,21 @@ def test_reports_of_a_class_are_one_histogram() -> None:
     counted.add("gold", report(delivery=histogram((3, 2), (LOWEST, 5), longest_s=1.2)))
     counted.add("gold", report(delivery=histogram((3, 1), (7, 1), longest_s=1.3), skewed=4))
     counted.add("iron", report(answer=histogram((-20, 6), longest_s=0.4), unanswered=2, new=1))
+    counted.add("iron", report(pauses=3, paused_s=2.5))
+    counted.add("iron", report(pauses=1, paused_s=0.25))
     assert counted.take() == {
         "gold": {
             "delivery_delays": [(LOWEST, 5), (3, 3), (7, 1)],
             "delivery_longest_s": 1.3,
             "skewed": 4,
         },
-        "iron": {"answer_delays": [(-20, 6)], "answer_longest_s": 0.4, "unanswered": 2},
+        "iron": {
+            "answer_delays": [(-20, 6)],
+            "answer_longest_s": 0.4,
+            "unanswered": 2,
+            "pauses": 4,
+            "paused_s": 2.75,
+        },
     }
     assert counted.take() == {}
 
@@ -58,6 +66,10 @@ def test_reports_of_a_class_are_one_histogram() -> None:
         report(delivery=histogram((3, 1), longest_s=-1.0)),
         report(skewed=-1),
         report(unanswered=MOST_REPORTED + 1),
+        report(pauses=MOST_REPORTED + 1),
+        report(pauses=1, paused_s=-0.1),
+        report(pauses=1, paused_s=2e13),
+        b'{"pauses": 1, "paused_s": 1e999}',
         report(delivery=histogram((3, 1)), new="x" * MOST_REPORT_BYTES),
     ],
 )
@@ -95,6 +107,8 @@ HISTOGRAMS = st.fixed_dictionaries({}, optional={"bins": BINS, "longest_s": st.f
                 "answer": HISTOGRAMS,
                 "skewed": st.integers(-1, 9),
                 "unanswered": st.integers(-1, 9),
+                "pauses": st.integers(-1, 9),
+                "paused_s": st.floats(),
             },
         ).map(lambda plain: json.dumps(plain).encode())
     )

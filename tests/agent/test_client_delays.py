@@ -1,4 +1,4 @@
-"""How long messages took from publishers to consumers, over real brokers, as records have it."""
+"""How long messages and answers took over real brokers, as consumers and requesters count it."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ LIMIT_S = 120
 MESSAGES = 40
 HELD_S = 0.5
 """The last messages wait at the gate for longer than this."""
+REQUESTERS = 4
+PAUSE_S, SERVED_S = 0.15, 0.1
 
 
 @pytest.fixture
@@ -150,3 +152,109 @@ def test_delays_of_deliveries_over_real_brokers_are_records_of_their_class(
     known = [bin_of(delay_s) for delay_s in delays_s]
     assert counted == {bin_: known.count(bin_) for bin_ in known}
     assert max(row["delay_s"] for row in rows) == max(delays_s)
+
+
+class Requester:
+    """One that asks over a flow, waits for its answer on another, pauses, and asks again."""
+
+    def __init__(self, name: str, publisher: Publisher, client: Any) -> None:
+        self.name, self.publisher = name, publisher
+        self.counted = Delays()
+        self.answered = asyncio.Event()
+        self.trips_s: list[float] = []
+        self._tasks = [
+            asyncio.create_task(self.counted.hand_over(client, "k-rel", every_s=0.2)),
+            asyncio.create_task(self._ask()),
+        ]
+
+    async def _ask(self) -> None:
+        while True:
+            began = time.monotonic()
+            with self.counted.request():
+                self.answered.clear()
+                await self.publisher.publish("core", self.name.encode(), reliable=False)
+                await self.answered.wait()
+            self.trips_s.append(time.monotonic() - began)
+            await asyncio.sleep(PAUSE_S)
+
+    async def leave(self) -> None:
+        for task in self._tasks:
+            await end(task)
+
+
+async def asked(directory: Path, seconds: float) -> tuple[dict[str, Any], list[Requester]]:
+    """Return what agent b measured of requesters there whose requests go over a and b to a service
+    at c, which answers over c and b; and these."""
+    stand = Stand(directory)
+    rows: list[dict[str, Any]] = []
+    try:
+        await stand.start()
+        clients = {}
+        for broker, name in (("b", "k-rel"), ("c", "k-core")):
+            at = stand.brokers[broker]
+            clients[broker] = await nats.connect(
+                at.url, user=name, password=at.secrets.client_key, inbox_prefix=class_inbox(name)
+            )
+            stand.clients.append(clients[broker])
+        key = {name: broker.secrets.client_key for name, broker in stand.brokers.items()}
+        urls = {name: broker.url for name, broker in stand.brokers.items()}
+        requesters: dict[str, Requester] = {}
+        async with (
+            await Publisher.connect(urls["a"], name="asking", key=key["a"]) as asking,
+            await Publisher.connect(urls["c"], name="service", key=key["c"]) as service,
+        ):
+
+            async def serve(message: Msg) -> None:
+                await asyncio.sleep(SERVED_S)
+                await service.publish("rel", message.data, reliable=True)
+
+            async def answer(message: Msg) -> None:
+                requesters[message.data.decode()].answered.set()
+
+            await clients["c"].subscribe("weir.msg.core", cb=serve)
+            await clients["c"].flush()
+            await (
+                clients["b"]
+                .jetstream(timeout=30)
+                .subscribe(
+                    "weir.msg.rel.>", stream="WEIR_MSG_rel", cb=answer, ordered_consumer=True
+                )
+            )
+            for number in range(REQUESTERS):
+                name = f"r{number}"
+                requesters[name] = Requester(name, asking, clients["b"])
+            meter, until_s = Meter(time.monotonic()), time.monotonic() + seconds
+            while time.monotonic() < until_s:
+                await asyncio.sleep(0.2)
+                stats = await stand.agents["b"].driver.stats()
+                sample = meter.measure(time.monotonic(), Counters(), stats)
+                rows.append(telemetry_checked(sample)["classes"]["k-rel"])
+            for requester in requesters.values():
+                await requester.leave()
+    finally:
+        await stand.stop()
+    counts = {
+        name: sum(row.get(name, 0) for row in rows) for name in ("pauses", "paused_s", "unanswered")
+    }
+    bins = [each for row in rows for each in row.get("answer_delays", ())]
+    answers = sum(messages for _, messages in bins)
+    total_s = sum(messages * 2 ** ((bin_ + 0.5) / 16) for bin_, messages in bins)
+    return {**counts, "answers": answers, "total_s": total_s}, list(requesters.values())
+
+
+@pytest.mark.slow
+def test_requesters_over_real_brokers_are_counted_by_the_law_of_their_loop(tmp_path: Path) -> None:
+    seconds = 8.0
+    counts, requesters = asyncio.run(asked(tmp_path, seconds))
+    trips_s = [trip_s for requester in requesters for trip_s in requester.trips_s]
+    # The last ones of each may be in no report.
+    assert len(trips_s) - 3 * REQUESTERS <= counts["answers"] <= len(trips_s)
+    assert counts["answers"] >= 10
+    assert counts["unanswered"] == 0
+    response_s = counts["total_s"] / counts["answers"]
+    assert response_s == pytest.approx(np.mean(trips_s), rel=0.1)
+    pause_s = counts["paused_s"] / counts["pauses"]
+    assert pause_s >= PAUSE_S
+    # Each loop began once without a pause, and one may be under way: a part of all that ended.
+    senders = counts["answers"] / seconds * (pause_s + response_s)
+    assert senders == pytest.approx(REQUESTERS, rel=0.2)

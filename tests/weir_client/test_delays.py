@@ -94,4 +94,44 @@ async def test_requests_are_counted_by_their_answers() -> None:
     report = taken(counted)
     assert sum(number for _, number in report["answer"]["bins"]) == 1
     assert report["unanswered"] == 2
-    assert report.keys() == {"answer", "unanswered"}
+    assert report["pauses"] == 2
+    assert report.keys() == {"answer", "unanswered", "pauses", "paused_s"}
+
+
+def test_pauses_are_the_times_between_requests_of_one_that_asks_in_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [10.0]
+    monkeypatch.setattr("weir_client.delays.time.monotonic", lambda: now[0])
+    counted = Delays()
+
+    def ask(*, pause_s: float, answer_s: float) -> None:
+        now[0] += pause_s
+        with counted.request():
+            now[0] += answer_s
+
+    def give_up(*, after_s: float) -> None:
+        with counted.request():
+            now[0] += after_s
+            raise TimeoutError
+
+    # Nobody knows since when the first one had nothing to ask.
+    ask(pause_s=100.0, answer_s=0.5)
+    assert "pauses" not in taken(counted)
+    ask(pause_s=2.0, answer_s=0.25)
+    with pytest.raises(TimeoutError):
+        give_up(after_s=5.0)
+    ask(pause_s=1.0, answer_s=0.25)
+    report = taken(counted)
+    assert (report["pauses"], report["paused_s"]) == (3, 3.0)
+    # A request that begins while another is under way has no pause; the next one has, from the
+    # last end on.
+    now[0] += 4.0
+    with counted.request():
+        now[0] += 1.0
+        ask(pause_s=0.0, answer_s=1.0)
+        now[0] += 1.0
+    ask(pause_s=8.0, answer_s=0.0)
+    report = taken(counted)
+    assert (report["pauses"], report["paused_s"]) == (2, 12.0)
+    assert counted.take() == b""

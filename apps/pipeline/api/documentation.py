@@ -3,6 +3,8 @@
 TAGS = {
     "record-metrics": "What there is to choose among sums of records.",
     "record-sums": "What was published, received, requested and measured, as series over time.",
+    "request-loops": "Requesters of request-response topics: how many there are, how long they "
+    "pause, and how long an answer takes, as measured.",
     "slo-compliance": "How objectives held, what is left of their error budgets, and how fast "
     "these burn.",
 }

@@ -1,9 +1,10 @@
-"""Addresses of sums of records, and of how objectives held by them."""
+"""Addresses of sums of records, of requesters and of how objectives held by them."""
 
 from django.urls import path
 from rest_framework.routers import BaseRouter
 
 from apps.pipeline.api.objectives import SloComplianceViewSet
+from apps.pipeline.api.request_loops import RequestLoopsView
 from apps.pipeline.api.views import RecordMetricsView, RecordSumsView
 
 
@@ -14,4 +15,5 @@ def register(router: BaseRouter) -> None:
 paths = [
     path("record-sums", RecordSumsView.as_view()),
     path("record-metrics", RecordMetricsView.as_view()),
+    path("request-loops", RequestLoopsView.as_view()),
 ]

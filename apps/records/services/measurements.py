@@ -47,7 +47,7 @@ LOAD = {
 """What agents report of their broker, and the metric that it is in records."""
 FLOW_RATES = ("offered_per_s", "passed_per_s", "shed_per_s", "passed_bytes_per_s")
 CLASS_LEVELS = ("admitted", "waiting")
-CLASS_COUNTS = ("skewed", "unanswered")
+CLASS_COUNTS = ("skewed", "unanswered", "pauses", "paused_s")
 
 Payload = Mapping[str, Any]
 

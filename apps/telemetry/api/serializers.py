@@ -387,6 +387,14 @@ class ClassSampleSerializer(serializers.Serializer[dict[str, Any]]):
     answer_longest_s = serializers.FloatField(
         required=False, help_text="The longest of these delays."
     )
+    pauses = serializers.FloatField(
+        required=False,
+        help_text="How many requests of the class' consumers began after a pause, as these have "
+        "reported since the last sample.",
+    )
+    paused_s = serializers.FloatField(
+        required=False, help_text="All of these pauses together, seconds."
+    )
     unanswered = serializers.FloatField(
         required=False, help_text="Requests that were not answered in time."
     )

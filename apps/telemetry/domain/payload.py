@@ -36,7 +36,7 @@ MOST_DELAYED = 10**10
 holds a million of them, so a message makes no more than ten thousand records beyond its bins."""
 CLASS = (
     *("admitted", "waiting", "delivered_per_s"),
-    *("delivery_longest_s", "answer_longest_s", "skewed", "unanswered"),
+    *("delivery_longest_s", "answer_longest_s", "skewed", "unanswered", "pauses", "paused_s"),
 )
 LINK = ("sent_per_s", "received_per_s", "backlog", "backlog_peak")
 LOAD = (

@@ -12,6 +12,8 @@ export type DemandEstimate = Schemas["DemandEstimate"];
 export type Forecast = Schemas["Forecast"];
 export type ForecastDetail = Schemas["ForecastDetail"];
 export type ForecastSeries = Schemas["ForecastSeries"];
+export type RequestLoop = Schemas["RequestLoop"];
+export type LoopInterval = Schemas["LoopInterval"];
 export type DemandFigure = Schemas["DemandFigure"];
 
 const ROWS = 20;
@@ -66,6 +68,23 @@ export const demandEstimateQuery = (system: string, id: string) =>
     queryKey: keys.demand.estimate(system, id),
     queryFn: ({ signal }) =>
       take(client.GET("/api/v1/demand-estimates/{id}", { params: { path: { id } }, signal })),
+  });
+
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+
+/** Requesters of the last day: of classes with a utility function, or of all that ask. */
+export const requestLoopsQuery = (system: string, utility: string | null) =>
+  queryOptions({
+    queryKey: keys.demand.requests(system, utility),
+    queryFn: ({ signal }) => {
+      const until = Math.ceil(Date.now() / MINUTE_MS) * MINUTE_MS;
+      const since = new Date(until - DAY_MS).toISOString();
+      const query = { system, since, ...(utility === null ? {} : { utility }) };
+      return take(client.GET("/api/v1/request-loops", { params: { query }, signal }));
+    },
+    // Another minute is measured.
+    refetchInterval: 60_000,
   });
 
 /** The newest forecast of a system; null while there is none. */

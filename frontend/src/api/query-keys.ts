@@ -121,6 +121,8 @@ export const keys = {
     system: (system: string) => ["demand", system] as const,
     now: (system: string, search: string) => ["demand", system, "now", search] as const,
     settings: (system: string) => ["demand", system, "settings"] as const,
+    requests: (system: string, utility: string | null) =>
+      ["demand", system, "requests", utility] as const,
     estimates: (system: string, query: ListQuery | object) =>
       ["demand", system, "estimates", query] as const,
     estimate: (system: string, id: string) => ["demand", system, "estimate", id] as const,

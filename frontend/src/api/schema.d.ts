@@ -4101,6 +4101,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/request-loops": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare the requesters, pause and time of an answer of each class with measured ones
+         * @description Compare the requesters, pause and time of an answer of each class with measured ones.
+         *
+         *     They are what a worth of latency takes. Clients count their answers and the pauses before
+         *     their requests (`weir_client.delays`); estimates are by minute.
+         *
+         *     Role: any.
+         */
+        get: operations["request_loops_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs": {
         parameters: {
             query?: never;
@@ -7549,6 +7574,16 @@ export interface components {
             answer_longest_s?: number;
             /**
              * Format: double
+             * @description How many requests of the class' consumers began after a pause, as these have reported since the last sample.
+             */
+            pauses?: number;
+            /**
+             * Format: double
+             * @description All of these pauses together, seconds.
+             */
+            paused_s?: number;
+            /**
+             * Format: double
              * @description Requests that were not answered in time.
              */
             unanswered?: number;
@@ -10423,6 +10458,26 @@ export interface components {
              */
             allocation?: string | null;
             allocation_name?: string | null;
+        };
+        /** @description Estimates by minute, in the unit of their name. */
+        LoopInterval: {
+            /**
+             * Format: double
+             * @description A tenth of the minutes is below this.
+             */
+            low: number;
+            /**
+             * Format: double
+             * @description Half of the minutes are below this.
+             */
+            median: number;
+            /**
+             * Format: double
+             * @description A tenth of the minutes is above this.
+             */
+            high: number;
+            /** @description In how many minutes it was estimated. */
+            minutes: number;
         };
         /** @description All known messages of one flow that were lost at one broker for one reason. */
         Loss: {
@@ -14684,9 +14739,9 @@ export interface components {
         /** @description A part of a plan's promise, and what was measured of it, in its unit. */
         PromisePart: {
             quantity: components["schemas"]["PromisePartQuantityEnum"];
-            /** @description Of the topic, class, broker or link. */
+            /** @description Of the topic, class, broker or link; `links` or `receivers`: of all together. */
             name: string;
-            /** @description The broker of the gate or class; of a delay which, and by which objective; empty: of a load. */
+            /** @description The broker of the gate or class; of a delay which, and by which objective; of a wait which; empty: of a load, of links and receivers. */
             where: string;
             unit: string;
             /**
@@ -14718,9 +14773,12 @@ export interface components {
          *     - `consumers`: Who is admitted of a class, as far as the plan lets them.
          *     - `load`: How full the fullest place is, at the model's costs.
          *     - `delay`: The delay of a topic against its objective.
+         *     - `traffic`: What all links carry, for each message that comes.
+         *     - `filtering`: What receivers spend on messages that they did not want, for each that they wanted.
+         *     - `wait`: How long 99 % of the messages wait at most at the parts of a topic's bucket.
          * @enum {string}
          */
-        PromisePartQuantityEnum: "rate" | "consumers" | "load" | "delay";
+        PromisePartQuantityEnum: "rate" | "consumers" | "load" | "delay" | "traffic" | "filtering" | "wait";
         /** @description How often plans brought what they promised: a service level of Weir itself. */
         PromiseRecord: {
             /** Format: date-time */
@@ -15327,6 +15385,68 @@ export interface components {
             left: number;
             /** @description Rows that do not fit as they were amended; they stay as they were. */
             amended: components["schemas"]["RefusedRow"][];
+        };
+        /** @description The requesters of a class, typed and measured. */
+        RequestLoop: {
+            /** Format: uuid */
+            consumer_class: string;
+            consumer_class_name: string;
+            /** Format: uuid */
+            topic: string;
+            topic_name: string;
+            /** Format: uuid */
+            utility: string;
+            utility_name: string;
+            /** @description Requesters by the utility function; null: the function is no worth of latency. */
+            typed_senders: number | null;
+            /**
+             * Format: double
+             * @description Pause by the utility function, seconds; null: the function is no worth of latency.
+             */
+            typed_think_s: number | null;
+            /**
+             * Format: double
+             * @description Time of an answer by the utility function, seconds; null: the function is no worth of latency.
+             */
+            typed_exec_s: number | null;
+            /** @description In how many minutes clients counted requests. */
+            minutes: number;
+            /**
+             * Format: double
+             * @description The mean over these minutes; null: there are none.
+             */
+            answers_per_s: number | null;
+            /** @description Mean seconds from a request until its answer, with its wait at the gate; null: fewer than 3 minutes have 10 answers, and at most 10 % of the requests without one. */
+            response_s: components["schemas"]["LoopInterval"] | null;
+            /** @description Requesters that ask in turn: requests per second, times pause and round trip. Null: `why`. */
+            senders: components["schemas"]["LoopInterval"] | null;
+            /** @description Mean seconds between an answer and the next request, as clients count them. Null: `why`. */
+            think_s: components["schemas"]["LoopInterval"] | null;
+            /** @description Why requesters and pause cannot be told; empty where they can. */
+            why: string;
+            /** @description Mean seconds until an answer, less the mean wait at the gate, in minutes in which that was half of it at most. Null: `exec_why`. */
+            exec_s: components["schemas"]["LoopInterval"] | null;
+            /** @description Why the time of an answer cannot be told; empty where it can. */
+            exec_why: string;
+            /** @description Whether waits at the gate were measured in three minutes at least, and taken off; where not, `exec_s` holds them. */
+            is_gate_measured: boolean;
+        };
+        /** @description What was measured of request-response traffic in a time. */
+        RequestLoops: {
+            /**
+             * Format: date-time
+             * @description When the first minute begins.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When the last minute has ended.
+             */
+            until: string;
+            /** @description The number of classes. */
+            count: number;
+            /** @description By the name of the class, 500 at most. */
+            rows: components["schemas"]["RequestLoop"][];
         };
         /** @description The load of a node's resource or of a link against its capacity, with its price. */
         ResourceLoad: {
@@ -31531,6 +31651,58 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    request_loops_retrieve: {
+        parameters: {
+            query: {
+                /** @description When the first minute begins; left out: an hour before `until`. The time is 30 days long at most. */
+                since?: string;
+                /** @description The system whose records were summed. */
+                system: string;
+                /** @description When the last minute has ended; left out: the next minute. */
+                until?: string;
+                /** @description Classes with this utility function alone, whatever it is. Left out: those of request-response topics, and those with a worth of latency. */
+                utility?: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestLoops"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */

@@ -130,6 +130,13 @@ export function durationText(seconds: Maybe): { text: string; unit: string } {
   return show(s / 86_400, "d", 0);
 }
 
+/** Three digits of a time that is measured and typed: 2.15 s, 377 ms. */
+export function secondsText(seconds: Maybe): string {
+  if (known(seconds) && Math.abs(seconds) >= 0.9995) return `${significant(seconds, 3)} s`;
+  const { text, unit } = durationText(seconds);
+  return `${text} ${unit}`.trim();
+}
+
 /** One unit and one number of decimals for delays that stand together: microseconds where all are below
  * 0.1 ms, two decimals under 10. */
 export function delayScale(seconds: readonly Maybe[]) {

@@ -514,3 +514,35 @@ export const preview = (change: Partial<Schemas["Preview"]> = {}): Schemas["Prev
   runtime_s: 0.21,
   ...change,
 });
+
+/** 25 requesters where 20 are typed, whose answers alone are not known. */
+export const requestLoop = (
+  change: Partial<Schemas["RequestLoop"]> = {},
+): Schemas["RequestLoop"] => ({
+  consumer_class: "0b8f6f5e-0000-4000-8000-000000000011",
+  consumer_class_name: "gold",
+  topic: "0b8f6f5e-0000-4000-8000-000000000012",
+  topic_name: "quotes",
+  utility: "0b8f6f5e-0000-4000-8000-000000000013",
+  utility_name: "answers",
+  typed_senders: 20,
+  typed_think_s: 1,
+  typed_exec_s: 0.25,
+  minutes: 120,
+  answers_per_s: 12.5,
+  response_s: { low: 0.7, median: 0.8, high: 0.9, minutes: 118 },
+  senders: { low: 24.1, median: 25.2, high: 26.3, minutes: 118 },
+  think_s: { low: 1.1, median: 1.2345, high: 1.3, minutes: 118 },
+  why: "",
+  exec_s: null,
+  exec_why: "In 118 of 118 minutes requests waited at the gate for most of their time.",
+  is_gate_measured: true,
+  ...change,
+});
+
+export const requestLoops = (...rows: Schemas["RequestLoop"][]): Schemas["RequestLoops"] => ({
+  since: "2026-03-17T14:00:00Z",
+  until: "2026-03-18T14:00:00Z",
+  count: rows.length,
+  rows,
+});

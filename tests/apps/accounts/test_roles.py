@@ -60,6 +60,7 @@ READ_ONLY = {
     "record-metrics",
     "record-sums",
     "recordings",
+    "request-loops",
     "slo-compliance",
     "telemetry",
     "topology-methods",

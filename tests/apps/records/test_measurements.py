@@ -310,6 +310,8 @@ def test_what_consumers_counted_are_deliveries_and_answers_of_their_class(lab):
         "answer_delays": [[-20, 3]],
         "answer_longest_s": 0.42,
         "unanswered": 4,
+        "pauses": 3,
+        "paused_s": 1.25,
     }
     gone = {"delivery_delays": [[3, 1]], "delivery_longest_s": 1.17}
     payload = telemetry_checked({"classes": {"desks": desks, "gone": gone}})
@@ -330,16 +332,21 @@ def test_what_consumers_counted_are_deliveries_and_answers_of_their_class(lab):
             ("answer", upper_edge_s(-20), 3),
         )
     ]
+    counted = ("skewed", "unanswered", "pauses", "paused_s")
     counts = {
         (row["at_s"] - since, row["metric"]): row["value"]
         for row in rows
-        if row.get("metric") in ("skewed", "unanswered") and row["consumer_class"] == "desks"
+        if row.get("metric") in counted and row["consumer_class"] == "desks"
     }
     assert counts == {
         (0.0, "skewed"): 2.0,
         (0.0, "unanswered"): 8.0,
+        (0.0, "pauses"): 6.0,
+        (0.0, "paused_s"): 2.5,
         (20.0, "skewed"): 1.0,
         (20.0, "unanswered"): 4.0,
+        (20.0, "pauses"): 3.0,
+        (20.0, "paused_s"): 1.25,
     }
 
 

@@ -178,7 +178,8 @@ def test_more_delays_than_an_agent_can_have_counted_are_refused():
 
 @pytest.mark.parametrize("member", CLASS_DELAYS)
 def test_delays_of_classes_are_taken_and_refused_as_those_of_flows(member):
-    classes = {"gold": {"admitted": 2, member: [[3, 2], [LOWEST, 1]], "skewed": 1}}
+    counts = {"skewed": 1, "pauses": 3, "paused_s": 0.5}
+    classes = {"gold": {"admitted": 2, member: [[3, 2], [LOWEST, 1]], **counts}}
     assert telemetry_checked({"classes": classes})["classes"] == classes
     with pytest.raises(InvalidProblem) as refused:
         telemetry_checked({"classes": {"gold": {member: [[HIGHEST + 1, 1]]}}})

@@ -5,6 +5,7 @@ import { Link, useParams } from "react-router";
 
 import { EstimatesPanel } from "./estimates-panel";
 import { ForecastPanel } from "./forecast-panel";
+import { RequestsPanel } from "./requests-panel";
 import { SettingsForm } from "./settings-form";
 import { WantedPanel } from "./wanted-panel";
 
@@ -59,6 +60,7 @@ function DemandOf({ system }: { system: string }) {
             </QueryBody>
           </Panel>
         </div>
+        <RequestsPanel system={system} />
         <ForecastPanel system={system} />
         <EstimatesPanel system={system} />
       </div>

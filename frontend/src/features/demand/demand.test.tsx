@@ -5,7 +5,7 @@ import { NUMBERS, readNumber, settingText, usedBy, type NumberName } from "./wor
 
 import type { Demand, DemandEstimate, DemandSettings, Forecast, Wanted } from "@/api/demand";
 import { renderPage } from "@/testing/render";
-import { page, session, system } from "@/testing/samples";
+import { page, requestLoop, requestLoops, session, system } from "@/testing/samples";
 import { ok, problem, serve } from "@/testing/server";
 
 const S = system().id;
@@ -127,6 +127,7 @@ const answers = (now = demand(), row = settings(), estimates: DemandEstimate[] =
       },
     ],
   }),
+  "GET /api/v1/request-loops": ok(requestLoops()),
 });
 
 const open = () => renderPage(<DemandPage />, "/systems/:systemId/demand", `/systems/${S}/demand`);
@@ -303,4 +304,27 @@ it("keeps to the bounds of the settings, and to what a topic is promised", () =>
 it("writes settings with their units", () => {
   expect(settingText(settings(), setting("window_minutes"))).toBe("15 min");
   expect(settingText(settings(), setting("level"))).toBe("90.0 % of minutes");
+});
+
+it("shows who asks and waits for answers, typed and measured", async () => {
+  serve({ ...answers(), "GET /api/v1/request-loops": ok(requestLoops(requestLoop())) });
+  open();
+  const row = await rowWith("Classes that ask", "gold");
+  expect(screen.getByText("1 of 1 classes known, last 24 h")).toBeInTheDocument();
+  expect(row.getByTitle("In most of 118 minutes 24.1 to 26.3")).toHaveTextContent("25.2, typed 20");
+  expect(row.getByText("not known, typed 250 ms")).toHaveAttribute(
+    "title",
+    expect.stringContaining("waited at the gate"),
+  );
+  expect(row.getByRole("link", { name: "answers" })).toHaveAttribute(
+    "href",
+    `/systems/${S}/utility-functions/${requestLoop().utility}/edit`,
+  );
+});
+
+it("says nothing of requests where no class asks", async () => {
+  serve(answers());
+  open();
+  await rowWith("Topics", "orders");
+  expect(screen.queryByText("Requests and answers")).not.toBeInTheDocument();
 });

@@ -9,6 +9,7 @@ import { switchedTo } from "./kind-switch";
 import { ParametersPanel } from "./parameters-panel";
 import { PreviewPanel } from "./preview-panel";
 import { BOX } from "./scale";
+import { RequestsPanel } from "./requests-panel";
 import { AtRatePanel, UsedByPanel } from "./side-panels";
 import { useSituation } from "./situation";
 import { useEditor } from "./use-editor";
@@ -143,6 +144,14 @@ function EditorView({
           </div>
           <div className="stack">
             {kind ? <ParametersPanel editor={editor} kind={kind} mayEdit={mayEdit} /> : null}
+            {editor.draft.kind === "latency" ? (
+              <RequestsPanel
+                system={system}
+                utility={latest.id}
+                editor={editor}
+                mayEdit={mayEdit}
+              />
+            ) : null}
             {flow && allocation ? (
               <AtRatePanel
                 allocation={`A-${allocation.number}`}
