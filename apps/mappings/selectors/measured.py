@@ -79,17 +79,17 @@ def _filtering_at(
 class FilteringCosts:
     """What receivers filter by the map as a plan leaves it, or as it was before."""
 
-    def costs(
-        self, plan: Plan, rates: Sequence[Members[str, float]], *, was: bool
-    ) -> Carried | None:
+    def costs(self, plan: Plan, rates: Sequence[Members[str, float]], *, was: bool) -> Carried:
         """Return the work of filtering per second, and how many messages per second receivers get
-        and wanted, at each of some rates in msg/s by topic. None: no map is known."""
-        problem = present(plan.system).problem
+        and wanted, at each of some rates in msg/s by topic."""
+        modelled = present(plan.system)
+        problem = modelled.problem
         if problem is None:
-            return None
+            return Carried(because=str(modelled.counts["because"]))
         flow_map = map_in_force(replace(problem, former=_map_of(plan, problem, was=was)))
-        if flow_map is None:
-            return None
+        if flow_map is None or (flow_map.stream_of == NOWHERE).all():
+            when = "before it began" if was else "after it ended"
+            return Carried(because=f"No map was in force {when}, so no change can be compared.")
         readings = [_filtering_at(problem, flow_map, passed_per_s) for passed_per_s in rates]
         return Carried(
             amounts=[reading.costs["cost"] for reading in readings],

@@ -365,6 +365,8 @@ class Carried:
     """Whose agents measured, by name."""
     basis: str = ""
     """What amounts were worked out by: those of another basis cannot be compared."""
+    because: str = ""
+    """Why nothing is known, where that is another reason than too little measured."""
 
     @property
     def mean(self) -> float | None:
@@ -445,9 +447,10 @@ def judge_carried(
             because=because,
         )
 
-    for known, when in ((ratio, "before it began"), (ratio_after, "after it ended")):
-        if known is None:
-            return part(Kept.UNKNOWN, f"Too little was measured, or came, {when}.")
+    for side, when in ((before, "before it began"), (after, "after it ended")):
+        if side.per_message is None:
+            why = side.because or f"Too little was measured, or came, {when}."
+            return part(Kept.UNKNOWN, why)
     assert ratio is not None
     assert ratio_after is not None
     if others := set(before.brokers) ^ set(after.brokers):

@@ -68,12 +68,10 @@ def offer_objectives(objectives: Objectives) -> None:
 class Filtering(Protocol):
     """What knows maps of flows to streams, and what receivers filter by them."""
 
-    def costs(
-        self, plan: Plan, rates: Sequence[Mapping[str, float]], *, was: bool
-    ) -> Carried | None:
+    def costs(self, plan: Plan, rates: Sequence[Mapping[str, float]], *, was: bool) -> Carried:
         """Return the work of filtering per second, and how many messages per second receivers get
         and wanted, at each of some rates in msg/s by topic: by the map as the plan leaves it, or as
-        it was before. None: no map is known."""
+        it was before."""
 
 
 _filtering: list[Filtering] = []
@@ -291,7 +289,7 @@ def _carried(plan: Plan, quantity: Quantity, seen: Measured, *, was: bool) -> Ca
         return seen.traffic()
     (filtering,) = _filtering
     costs = filtering.costs(plan, [each["passed_per_s"] for each in seen.together()], was=was)
-    return Carried() if costs is None else replace(costs, brokers=sorted(seen.brokers))
+    return replace(costs, brokers=sorted(seen.brokers))
 
 
 def _by_place(rows: Sequence[Any]) -> dict[tuple[str, str], Series]:

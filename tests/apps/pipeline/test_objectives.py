@@ -2,9 +2,7 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,6 @@ from apps.accounts.domain.roles import Role
 from apps.catalog.models import Slo, Topic
 from apps.pipeline.models import ChangedMinute, JudgedMinute, ObjectiveTerm
 from apps.pipeline.selectors.objectives import slo_readings
-from apps.pipeline.services import sums
 from apps.pipeline.services.objectives import judged_tidy, objectives_judge
 from apps.pipeline.services.sums import sums_add, sums_add_waiting
 from apps.pipeline.tasks import judge_objectives
@@ -36,13 +33,6 @@ from tests.factories import make_system, make_topic, make_user
 from weir.queueing.wait_histogram import bin_of, upper_edge_s
 
 PATIENCE_S = 60.0
-
-
-@pytest.fixture(autouse=True)
-def _data(settings: Any, tmp_path: Path) -> Iterator[None]:
-    settings.WEIR_DATA_DIR = tmp_path
-    yield
-    sums._tried.clear()
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@
 import heapq
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -18,7 +17,6 @@ from agent.telemetry import Counters, Meter
 from apps.accounts.domain.roles import Role
 from apps.catalog.models import ConsumerClass, Pattern, UtilityFunction
 from apps.pipeline.domain.request_loops import LoopMinute, request_loop
-from apps.pipeline.services import sums
 from apps.pipeline.services.sums import sums_add_waiting
 from apps.records.models import SetAsideRow
 from apps.records.services import measurements_take
@@ -44,13 +42,6 @@ from weir_client.delays import Delays
 MINUTES = 20
 REPORT_S = 5.0
 LATENCY = {"max_utility": 10.0, "threshold_s": 2.0, "senders": 20, "think_s": 1.0, "exec_s": 0.25}
-
-
-@pytest.fixture(autouse=True)
-def _data(settings: Any, tmp_path: Path) -> Iterator[None]:
-    settings.WEIR_DATA_DIR = tmp_path
-    yield
-    sums._tried.clear()
 
 
 @pytest.fixture

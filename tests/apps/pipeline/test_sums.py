@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -38,18 +38,6 @@ PATIENCE_S = 60.0
 NOW_S = int(time.time())
 BEGAN_S = NOW_S // 60 * 60 - 3600
 Rows = list[dict[str, Any]]
-
-
-@pytest.fixture
-def data(settings: Any, tmp_path: Path) -> Path:
-    settings.WEIR_DATA_DIR = tmp_path
-    return tmp_path
-
-
-@pytest.fixture(autouse=True)
-def _nothing_was_tried() -> Iterator[None]:
-    yield
-    sums._tried.clear()
 
 
 @pytest.fixture

@@ -280,6 +280,7 @@ def test_what_is_carried_changes_as_promised_for_each_message(
         ((0.0, 150.0), carried(300.0), Kept.UNKNOWN, "Nothing was filtered when the plan was"),
         ((100.0, 50.0), Carried(), Kept.UNKNOWN, "Too little was measured, or came, after it"),
         ((100.0, 50.0), carried(300.0, came=0.0), Kept.UNKNOWN, "or came, after it ended."),
+        ((100.0, 50.0), Carried(because="No map is."), Kept.UNKNOWN, "No map is."),
     ],
 )
 def test_a_change_that_cannot_be_told_says_why(

@@ -3,6 +3,7 @@ import { causeSentences } from "./causes";
 import { scarcest } from "./outcome";
 
 import { MOST_ROWS, type Allocation, type Comparison, type ResourceLoad } from "@/api/allocations";
+import { HeadSelect } from "@/components/ui/page";
 import { Panel } from "@/components/ui/panel";
 import { Scroll } from "@/components/ui/scroll";
 import { fixed, priceDecimals, relativeChange, signed, UNKNOWN } from "@/lib/numbers";
@@ -116,22 +117,17 @@ export function AgainstPanel({
       sub={told.length > 0 ? told.join(", ") : undefined}
       right={
         others.length > 1 ? (
-          <select
-            className="inp"
-            style={{ height: 26, fontSize: 12 }}
-            aria-label="Compare with"
+          <HeadSelect
+            label="Compare with"
             value={comparison.other}
-            onChange={(event) => onOther(event.target.value)}
-          >
-            {names.has(comparison.other) ? null : (
-              <option value={comparison.other}>A-{comparison.other_number}</option>
-            )}
-            {others.map((other) => (
-              <option key={other.id} value={other.id}>
-                A-{other.number}
-              </option>
-            ))}
-          </select>
+            options={[
+              ...(names.has(comparison.other)
+                ? []
+                : [{ value: comparison.other, label: `A-${comparison.other_number}` }]),
+              ...others.map((other) => ({ value: other.id, label: `A-${other.number}` })),
+            ]}
+            onChange={onOther}
+          />
         ) : undefined
       }
       flush

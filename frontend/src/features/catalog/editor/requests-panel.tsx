@@ -5,6 +5,7 @@ import { useState } from "react";
 import { textOf, type Editor } from "./use-editor";
 
 import { requestLoopsQuery, type LoopInterval, type RequestLoop } from "@/api/demand";
+import { HeadSelect } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { countText, fixed, secondsText, significant } from "@/lib/numbers";
 import { labelOf, readNumber } from "@/lib/parameters";
@@ -71,19 +72,15 @@ export function RequestsPanel({
       className="wraphead"
       right={
         row && rows.length > 1 ? (
-          <select
-            className="inp"
-            style={{ height: 26, fontSize: 12, maxWidth: 170 }}
-            aria-label="Class"
+          <HeadSelect
+            label="Class"
             value={row.consumer_class}
-            onChange={(event) => setPicked(event.target.value)}
-          >
-            {rows.map((one) => (
-              <option key={one.consumer_class} value={one.consumer_class}>
-                {one.consumer_class_name}
-              </option>
-            ))}
-          </select>
+            options={rows.map((one) => ({
+              value: one.consumer_class,
+              label: one.consumer_class_name,
+            }))}
+            onChange={setPicked}
+          />
         ) : undefined
       }
       flush

@@ -4,6 +4,7 @@ import { Link } from "react-router";
 
 import type { FlowSituation, UsingClass } from "./situation";
 
+import { HeadSelect } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { to } from "@/lib/kinds";
 import { countText, fixed, priceText, rateText, significant } from "@/lib/numbers";
@@ -43,19 +44,15 @@ export function AtRatePanel({
       title={`At the rate of ${allocation}`}
       right={
         flows.length > 1 ? (
-          <select
-            className="inp"
-            style={{ height: 26, fontSize: 12, maxWidth: 170 }}
-            aria-label="Flow"
+          <HeadSelect
+            label="Flow"
             value={flow.flow}
-            onChange={(event) => onFlow(event.target.value)}
-          >
-            {flows.map((one) => (
-              <option key={one.flow} value={one.flow}>
-                {one.flow}, {rateText(one.rate)} msg/s
-              </option>
-            ))}
-          </select>
+            options={flows.map((one) => ({
+              value: one.flow,
+              label: `${one.flow}, ${rateText(one.rate)} msg/s`,
+            }))}
+            onChange={onFlow}
+          />
         ) : (
           `${flow.flow}, ${rateText(flow.rate)} msg/s`
         )
