@@ -110,6 +110,12 @@ class Pump:
         self._work = asyncio.Event()
         self._task = asyncio.create_task(self._run(), name=f"pump {source.flow}{source.neighbour}")
 
+    @property
+    def limit(self) -> tuple[float, float] | None:
+        """Return the rate in messages per second and the bucket in messages that the gate holds to;
+        None: it lets everything pass."""
+        return None if self._bucket is None else (self._bucket.rate_per_s, self._bucket.burst)
+
     # --- control
 
     def open(self) -> None:

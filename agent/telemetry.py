@@ -340,6 +340,7 @@ class Meter:
             name: {
                 "admitted": state.admitted,
                 "waiting": state.waiting,
+                **({} if state.limit is None else {"limit": state.limit}),
                 **self._delivered.rates(name, "delivered_per_s", now=now),
                 **delays.get(name, {}),
             }
@@ -451,6 +452,7 @@ class Meter:
                 "ack_s": self._mean("ack", flow, counters.acked.get(flow)),
             }
             flows[flow] |= {name: mean for name, mean in means.items() if mean is not None}
+            flows[flow] |= _limited(counters.gates.get(flow))
             flows[flow] |= _room(stats.ingress_room.get(flow))
             flows[flow] |= _unfinished(
                 counters.gates.get(flow),
@@ -481,6 +483,14 @@ def _backlog_of(counters: Counters, ingress: Mapping[str, int]) -> dict[str, int
     for flow, count in counters.waiting.items():
         waiting[flow] = max(waiting.get(flow, 0), count)
     return waiting
+
+
+def _limited(pump: Pump | None) -> dict[str, float]:
+    """Return what the gate holds messages to; nothing where it lets everything pass."""
+    if pump is None or pump.limit is None:
+        return {}
+    rate_per_s, burst = pump.limit
+    return {"limit_per_s": rate_per_s, "limit_burst": burst}
 
 
 def _room(room: Room | None) -> dict[str, float]:

@@ -48,7 +48,12 @@ def test_rates_are_differences_over_the_interval() -> None:
         "backlog": 7,
         "backlog_peak": 7,
     }
-    assert told["classes"]["k"] == {"admitted": 2, "waiting": 1, "delivered_per_s": 15.0}
+    assert told["classes"]["k"] == {
+        "admitted": 2,
+        "waiting": 1,
+        "limit": 2,
+        "delivered_per_s": 15.0,
+    }
     assert told["broker"]["in_msgs_per_s"] == 20.0
 
 

@@ -157,6 +157,7 @@ def test_pages_are_accessible_and_pictured(
         "records": (f"/systems/{fleet.system}/records", "Sums by minute are kept for"),
         "measured": (f"/systems/{fleet.system}/measured", "minute by minute"),
         "over-time": (f"{fleet_topic}/over-time", "alarms p99: at most"),
+        "system-over-time": (f"/systems/{fleet.system}/over-time", "rows arrived"),
         "demand": (f"/systems/{fleet.system}/demand", "Snapshots were always made"),
         "service-levels": (f"/systems/{fleet.system}/service-levels", "how objectives held"),
         "policies": ("/settings/policies", "what a plan needs"),
@@ -165,8 +166,9 @@ def test_pages_are_accessible_and_pictured(
     violations = {}
     for name, (path, content) in pages.items():
         page.goto(path)
-        # What comes last to the page: without it, an empty frame would be judged.
-        expect(page.get_by_text(content).first).to_be_visible()
+        # What comes last to the page: without it, an empty frame would be judged. The first minute
+        # of records is there two minutes after the fleet began at the latest.
+        expect(page.get_by_text(content).first).to_be_visible(timeout=180_000)
         expect(page.get_by_text(re.compile("^Live")).first).to_be_visible()
         expect(page.locator("[aria-busy=true]")).to_have_count(0)
         if name in ("topology", "plan"):

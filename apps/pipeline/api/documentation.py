@@ -2,6 +2,7 @@
 
 TAGS = {
     "record-metrics": "What there is to choose among sums of records.",
+    "record-quality": "How complete measurements are: silent brokers, late rows, rows set aside.",
     "record-sums": "What was published, received, requested and measured, as series over time.",
     "request-loops": "Requesters of request-response topics: how many there are, how long they "
     "pause, and how long an answer takes, as measured.",
@@ -28,6 +29,7 @@ MEANINGS = {
         "delay_p99_s": "At most 1 % of the messages took longer, seconds.",
         "delay_longest_s": "The longest delay, seconds.",
         "measured": "The mean of the samples of a metric, in its unit.",
+        "measured_sum": "What all places measured of a metric, added up, in its unit.",
     },
     "RecordGroupEnum": {
         "topic": "A series for each topic.",

@@ -1,9 +1,10 @@
-"""Addresses of sums of records, of requesters and of how objectives held by them."""
+"""Addresses of sums of records and their quality, of requesters, and of how objectives held."""
 
 from django.urls import path
 from rest_framework.routers import BaseRouter
 
 from apps.pipeline.api.objectives import SloComplianceViewSet
+from apps.pipeline.api.quality import RecordQualityView
 from apps.pipeline.api.request_loops import RequestLoopsView
 from apps.pipeline.api.views import RecordMetricsView, RecordSumsView
 
@@ -15,5 +16,6 @@ def register(router: BaseRouter) -> None:
 paths = [
     path("record-sums", RecordSumsView.as_view()),
     path("record-metrics", RecordMetricsView.as_view()),
+    path("record-quality", RecordQualityView.as_view()),
     path("request-loops", RequestLoopsView.as_view()),
 ]

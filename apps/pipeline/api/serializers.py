@@ -76,7 +76,7 @@ class RecordSumsQuery(TimeQuery):
     by = serializers.ChoiceField(
         choices=RECORD_GROUPS,
         required=False,
-        help_text="What has a series; left out: the topic, and of `measured` the broker. "
+        help_text="What has a series; left out: the topic, and of metrics the broker. "
         "`published_per_s` has no classes, delays have no brokers.",
     )
     kind = serializers.ChoiceField(
@@ -88,7 +88,8 @@ class RecordSumsQuery(TimeQuery):
     metric = serializers.CharField(
         required=False,
         max_length=LONGEST_NAME,
-        help_text="Of `measured`, and needed there: which, as `GET /record-metrics` lists them.",
+        help_text="Of `measured` and `measured_sum`, and needed there: which, as "
+        "`GET /record-metrics` lists them.",
     )
     topic = serializers.CharField(
         required=False,

@@ -19,6 +19,9 @@ _METRICS = {
     "passed_per_s": MESSAGES_PER_S,
     "shed_per_s": MESSAGES_PER_S,
     "delivered_per_s": MESSAGES_PER_S,
+    "limit_per_s": MESSAGES_PER_S,
+    "limit_messages": "messages",
+    "limit_consumers": "consumers",
 }
 _ENDINGS = {
     "_bytes_per_s": "bytes/s",
@@ -42,6 +45,8 @@ class Quantity:
     """Columns that may name a series, the usual one first; `system` is all of them together."""
     probability: float | None = None
     """Of a percentile of delays."""
+    adds_up: bool = False
+    """Whether places, topics and classes of a metric are added up, instead of their mean."""
 
     @property
     def columns(self) -> frozenset[str]:
@@ -51,6 +56,7 @@ class Quantity:
 
 _CONSUMED = ("topic", "consumer_class", "broker", "system")
 _DELAYED = ("topic", "consumer_class", "system")
+_MEASURED = ("broker", "topic", "consumer_class", "system")
 
 QUANTITIES: Mapping[str, Quantity] = {
     "published_per_s": Quantity(
@@ -63,9 +69,8 @@ QUANTITIES: Mapping[str, Quantity] = {
     "delay_p95_s": Quantity(sums="delays", unit="s", by=_DELAYED, probability=0.95),
     "delay_p99_s": Quantity(sums="delays", unit="s", by=_DELAYED, probability=0.99),
     "delay_longest_s": Quantity(sums="delays", unit="s", by=_DELAYED),
-    "measured": Quantity(
-        sums="measured", unit="", by=("broker", "topic", "consumer_class", "system")
-    ),
+    "measured": Quantity(sums="measured", unit="", by=_MEASURED),
+    "measured_sum": Quantity(sums="measured", unit="", by=_MEASURED, adds_up=True),
 }
 
 

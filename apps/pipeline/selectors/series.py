@@ -72,6 +72,12 @@ _MEASURED = _Shape(
     "least",
     "most",
 )
+# A place is a broker, topic and class; it has one row a minute.
+_ADDED_UP = _Shape(
+    "sum(total / samples) AS total, count(DISTINCT since_s) AS minutes",
+    "sum(total)",
+    "total / minutes",
+)
 _LEVEL = "(topic <> '')::int + (consumer_class <> '')::int"
 
 
@@ -88,7 +94,8 @@ def series_of(
     `only` narrows rows by columns, `kind` and `metric` among them. A rate is over those minutes of
     a step of which the system has sums of this kind. Of a metric those samples count that are of
     as few of a topic and a class as `by` and `only` leave: a broker's own, before those of its
-    topics.
+    topics. What is added up of a metric is the mean of all places' minutes, over those minutes in
+    which any of them measured.
     """
     starts_s = span.starts_s
     minutes = [0] * len(starts_s)
@@ -112,6 +119,8 @@ def series_of(
 def _series(name: str, quantity: Quantity, lists: list[Values], minutes: list[int]) -> Series:
     """Return a series of what the statement gave of it."""
     values, least, most = lists
+    if quantity.adds_up:
+        return Series(name=name, values=values)
     if quantity.sums == "measured":
         return Series(name=name, values=values, least=least, most=most)
     if quantity.probability is not None:
@@ -205,7 +214,7 @@ _PERCENTILES = """, running AS (
 
 def _shape(quantity: Quantity) -> _Shape:
     if quantity.sums == "measured":
-        return _MEASURED
+        return _ADDED_UP if quantity.adds_up else _MEASURED
     if quantity.sums == "delays":
         at_bins = _Shape(_LONGEST.sums, _LONGEST.rank, "bin", most="longest_s")
         return _LONGEST if quantity.probability is None else at_bins

@@ -39,6 +39,7 @@ LOAD = {
     "memory_bytes": "memory_bytes",
     "connections": "connections",
     "stored_bytes": "disk_bytes",
+    "most_stored_bytes": "disk_limit_bytes",
     "in_msgs_per_s": "in_msgs_per_s",
     "out_msgs_per_s": "out_msgs_per_s",
     "in_bytes_per_s": "in_bytes_per_s",
@@ -46,7 +47,9 @@ LOAD = {
 }
 """What agents report of their broker, and the metric that it is in records."""
 FLOW_RATES = ("offered_per_s", "passed_per_s", "shed_per_s", "passed_bytes_per_s")
-CLASS_LEVELS = ("admitted", "waiting")
+FLOW_LIMITS = {"limit_per_s": "limit_per_s", "limit_burst": "limit_messages"}
+CLASS_LEVELS = {"admitted": "admitted", "waiting": "waiting", "limit": "limit_consumers"}
+"""What gates and classes hold to or have, and the metric that it is in records."""
 CLASS_COUNTS = ("skewed", "unanswered", "pauses", "paused_s")
 
 Payload = Mapping[str, Any]
@@ -174,8 +177,11 @@ def _samples(sound: Sequence[Payload], topics: Mapping[str, str]) -> Iterator[di
         yield {"topic": flow, "metric": "backlog_peak", "value": peaks[-1]}
     for name, rate in means(sound, "classes", "delivered_per_s").items():
         yield {**_place(name, topics), "metric": "delivered_per_s", "value": rate}
-    for metric in CLASS_LEVELS:
-        for name, levels in _of_each(sound, "classes", metric).items():
+    for member, metric in FLOW_LIMITS.items():
+        for flow, limits in _of_each(sound, "flows", member).items():
+            yield {"topic": flow, "metric": metric, "value": sum(limits) / len(limits)}
+    for member, metric in CLASS_LEVELS.items():
+        for name, levels in _of_each(sound, "classes", member).items():
             value = sum(levels) / len(levels)
             yield {**_place(name, topics), "metric": metric, "value": value}
     for metric in CLASS_COUNTS:

@@ -202,6 +202,14 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
     offered_per_s = serializers.FloatField(required=False)
     passed_per_s = serializers.FloatField(required=False)
     shed_per_s = serializers.FloatField(required=False)
+    limit_per_s = serializers.FloatField(
+        required=False,
+        help_text="The rate that the gate holds messages to; absent where it lets everything pass, "
+        "and of agents that do not report it.",
+    )
+    limit_burst = serializers.FloatField(
+        required=False, help_text="The bucket of that gate, messages; absent as `limit_per_s`."
+    )
     backlog = serializers.FloatField(required=False, help_text="Messages that wait at the gate.")
     backlog_peak = serializers.FloatField(
         required=False,
@@ -368,6 +376,11 @@ class ClassSampleSerializer(serializers.Serializer[dict[str, Any]]):
 
     admitted = serializers.IntegerField(required=False)
     waiting = serializers.IntegerField(required=False)
+    limit = serializers.IntegerField(
+        required=False,
+        help_text="The most consumers that are let in; absent where there is no limit, and of "
+        "agents that do not report it.",
+    )
     delivered_per_s = serializers.FloatField(required=False)
     delivery_delays = _bins(
         help_text="Bins as in `gate_delays`, of how long messages took from their publishers to "

@@ -17,6 +17,7 @@ LONGEST_NAME = 200
 """Of publishers: the catalogue has none with a longer name."""
 FLOW = (
     *("offered_per_s", "passed_per_s", "shed_per_s"),
+    *("limit_per_s", "limit_burst"),
     *("passed_bytes_per_s", "message_bytes", "ack_s"),
     *("backlog", "backlog_peak", "backlog_bytes", "most_messages", "most_bytes", "keep_s"),
     *("bucket_messages", "bucket_held", "bucket_p99_s", "bucket_longest_s"),
@@ -35,7 +36,7 @@ MOST_DELAYED = 10**10
 """Messages of all bins together: what an agent that was cut off for a day may have passed. A record
 holds a million of them, so a message makes no more than ten thousand records beyond its bins."""
 CLASS = (
-    *("admitted", "waiting", "delivered_per_s"),
+    *("admitted", "waiting", "limit", "delivered_per_s"),
     *("delivery_longest_s", "answer_longest_s", "skewed", "unanswered", "pauses", "paused_s"),
 )
 LINK = ("sent_per_s", "received_per_s", "backlog", "backlog_peak")

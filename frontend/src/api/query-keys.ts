@@ -113,6 +113,7 @@ export const keys = {
     /** What was summed of them; these move with what arrives. */
     sums: (system: string, query: ListQuery) => ["records", system, "sums", query] as const,
     choices: (system: string, range: string) => ["records", system, "choices", range] as const,
+    quality: (system: string, range: string) => ["records", system, "quality", range] as const,
     /** Apart from what arrives: nothing but an edit changes them. */
     settings: (system: string) => ["record-settings", system] as const,
   },

@@ -3973,6 +3973,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/record-quality": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return how complete the measurements of a time are
+         * @description Return how complete the measurements of a time are.
+         *
+         *     Of each broker: how many minutes were measured, and where the gaps are. Of the rows that
+         *     arrived in the time: how many came late, and which were set aside for what reason.
+         *
+         *     Role: any.
+         */
+        get: operations["record_quality_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/record-settings": {
         parameters: {
             query?: never;
@@ -6804,6 +6829,30 @@ export interface components {
             /** @description Acknowledges only what is on disk; null: not known. */
             sync_always: boolean | null;
         };
+        /** @description How much of a time was measured at a broker. */
+        BrokerQuality: {
+            /** Format: uuid */
+            broker: string;
+            broker_name: string;
+            /** @description Whole minutes of the time in which there was this broker. */
+            minutes: number;
+            /** @description Those of which there is any measurement of the broker, its topics or classes. */
+            measured_minutes: number;
+            /** @description How many runs of minutes there are in which nothing was measured. */
+            gaps: number;
+            /** @description The longest of these, minutes. */
+            longest_gap_minutes: number;
+            /**
+             * Format: date-time
+             * @description When that one began; null: there is no gap.
+             */
+            longest_gap_at: string | null;
+            /**
+             * Format: double
+             * @description The share of agents' samples, 0 to 1, that were left out because they contradict their broker's own totals; null: none came.
+             */
+            suspect_ratio: number | null;
+        };
         /** @description A broker with its capacities. */
         BrokerRequest: {
             /**
@@ -7551,6 +7600,8 @@ export interface components {
         ClassSample: {
             admitted?: number;
             waiting?: number;
+            /** @description The most consumers that are let in; absent where there is no limit, and of agents that do not report it. */
+            limit?: number;
             /** Format: double */
             delivered_per_s?: number;
             /** @description Bins as in `gate_delays`, of how long messages took from their publishers to the class' consumers, as these have reported since the last sample; absent where none has. */
@@ -9482,6 +9533,16 @@ export interface components {
             passed_per_s?: number;
             /** Format: double */
             shed_per_s?: number;
+            /**
+             * Format: double
+             * @description The rate that the gate holds messages to; absent where it lets everything pass, and of agents that do not report it.
+             */
+            limit_per_s?: number;
+            /**
+             * Format: double
+             * @description The bucket of that gate, messages; absent as `limit_per_s`.
+             */
+            limit_burst?: number;
             /**
              * Format: double
              * @description Messages that wait at the gate.
@@ -15150,6 +15211,32 @@ export interface components {
             /** @description The number of further names. */
             left_out: number;
         };
+        /** @description How complete the measurements of a system are in a time. */
+        RecordQuality: {
+            /**
+             * Format: date-time
+             * @description When the first minute begins.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When the last minute has ended.
+             */
+            until: string;
+            /** @description Whole minutes of the time that ended at least 90 s ago: what agents measured later may still be on its way. */
+            minutes: number;
+            brokers: components["schemas"]["BrokerQuality"][];
+            /** @description The number of further brokers; the first 100 by name are shown. */
+            brokers_left_out: number;
+            /** @description Rows of all tables that arrived in the time, whatever time they are of; rows taken after all are not counted again. */
+            rows: number;
+            /** @description How often batches of the time were sent again; each counts once. */
+            repeats: number;
+            /** @description Rows of these that came later than the system's settings take them; they are set aside, too. */
+            late: number;
+            /** @description Rows of these that did not fit, by reason, the most frequent first. */
+            set_aside: components["schemas"]["SetAsideProblem"][];
+        };
         /**
          * @description - `published_per_s`: Messages that came in, per second.
          *     - `received_per_s`: Messages that were received, once for each subscriber, per second.
@@ -15160,9 +15247,10 @@ export interface components {
          *     - `delay_p99_s`: At most 1 % of the messages took longer, seconds.
          *     - `delay_longest_s`: The longest delay, seconds.
          *     - `measured`: The mean of the samples of a metric, in its unit.
+         *     - `measured_sum`: What all places measured of a metric, added up, in its unit.
          * @enum {string}
          */
-        RecordQuantityEnum: "published_per_s" | "received_per_s" | "requested_per_s" | "unanswered_ratio" | "delay_p50_s" | "delay_p95_s" | "delay_p99_s" | "delay_longest_s" | "measured";
+        RecordQuantityEnum: "published_per_s" | "received_per_s" | "requested_per_s" | "unanswered_ratio" | "delay_p50_s" | "delay_p95_s" | "delay_p99_s" | "delay_longest_s" | "measured" | "measured_sum";
         /** @description One series of sums. */
         RecordSeries: {
             /** @description The topic, class or broker, empty where none is known; the system's, where all is together. */
@@ -16026,6 +16114,20 @@ export interface components {
          * @enum {string}
          */
         SetAsideCommandEnum: "replay" | "discard";
+        /** @description The rows that were set aside for one reason. */
+        SetAsideProblem: {
+            table: components["schemas"]["RecordTableEnum"];
+            /** @description What is wrong with them, with the column. */
+            problem: string;
+            rows: number;
+            /** @description Those of them that nobody has taken after all, or discarded. */
+            waiting: number;
+            /**
+             * Format: date-time
+             * @description When the latest of them arrived.
+             */
+            latest: string;
+        };
         /**
          * @description - `waiting`: Nobody has decided yet.
          *     - `taken`: It counts: `taken_in` is the batch that has it.
@@ -31288,6 +31390,56 @@ export interface operations {
             };
         };
     };
+    record_quality_retrieve: {
+        parameters: {
+            query: {
+                /** @description When the first minute begins; left out: an hour before `until`. The time is 30 days long at most. */
+                since?: string;
+                /** @description The system whose records were summed. */
+                system: string;
+                /** @description When the last minute has ended; left out: the next minute. */
+                until?: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordQuality"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     record_settings_list: {
         parameters: {
             query?: {
@@ -31454,7 +31606,7 @@ export interface operations {
             query: {
                 /** @description Records of this broker alone; empty: of no known broker. */
                 broker?: string;
-                /** @description What has a series; left out: the topic, and of `measured` the broker. `published_per_s` has no classes, delays have no brokers. */
+                /** @description What has a series; left out: the topic, and of metrics the broker. `published_per_s` has no classes, delays have no brokers. */
                 by?: components["schemas"]["RecordGroupEnum"];
                 /** @description Records of this class alone; empty: of no known class. */
                 consumer_class?: string;
@@ -31462,7 +31614,7 @@ export interface operations {
                 format?: "csv" | "json";
                 /** @description Of delays: `delivery`, from publication to reception; `answer`, of a request until its answer; `gate`, at that of the topic. Left out: `delivery`. */
                 kind?: "delivery" | "answer" | "gate";
-                /** @description Of `measured`, and needed there: which, as `GET /record-metrics` lists them. */
+                /** @description Of `measured` and `measured_sum`, and needed there: which, as `GET /record-metrics` lists them. */
                 metric?: string;
                 quantity: components["schemas"]["RecordQuantityEnum"];
                 /** @description When the first minute begins; left out: an hour before `until`. The time is 30 days long at most. */

@@ -58,6 +58,7 @@ READ_ONLY = {
     "processes",
     "record-counts",
     "record-metrics",
+    "record-quality",
     "record-sums",
     "recordings",
     "request-loops",

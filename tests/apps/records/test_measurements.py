@@ -47,6 +47,8 @@ def payload(chance: np.random.Generator, place: str) -> dict[str, Any]:
         flow["message_bytes"] = float(chance.uniform(0, 900))
         flow["passed_bytes_per_s"] = flow["message_bytes"] * flow["passed_per_s"]
     consumers = {"admitted": int(chance.integers(0, 9)), "waiting": int(chance.integers(0, 4))}
+    consumers["limit"] = int(chance.integers(0, 9))
+    flow |= {"limit_per_s": float(chance.uniform(0, 50)), "limit_burst": 8.0}
     return telemetry_checked(
         {
             "interval_s": float(chance.choice([0.5, 1.0, 2.0])),
@@ -61,7 +63,8 @@ def payload(chance: np.random.Generator, place: str) -> dict[str, Any]:
             "classes": {"desks": {**consumers, "delivered_per_s": float(chance.uniform(0, 9))}}
             if place == "there"
             else {},
-            "broker": {"cpu_ratio": float(chance.random()), "stored_bytes": 7, "connections": 3}
+            "broker": {"cpu_ratio": float(chance.random()), "connections": 3}
+            | {"stored_bytes": 7, "most_stored_bytes": 900}
             | {name: float(chance.uniform(0, 1e6)) for name in NETWORK},
         }
     )
@@ -107,12 +110,15 @@ def expected(samples: list[Sample]) -> dict[Any, float]:
         slot, known = sample.at.timestamp() // 10 * 10, sample.payload
         here = (slot, sample.broker.name)
         network = [(name, name) for name in NETWORK]
-        for member, metric in (("cpu_ratio",) * 2, ("stored_bytes", "disk_bytes"), *network):
+        disk = [("stored_bytes", "disk_bytes"), ("most_stored_bytes", "disk_limit_bytes")]
+        for member, metric in (("cpu_ratio",) * 2, *disk, *network):
             values[(*here, "", "", metric)].append((known["broker"][member], 1.0))
         values[(*here, "", "", "suspect_ratio")].append((0.0, 1.0))
         values[(*here, "", "", "connections")].append((known["broker"]["connections"], 1.0))
         for name, weight in (("offered_per_s", known["interval_s"]), ("backlog", 1.0)):
             values[(*here, "prices", "", name)].append((known["flows"]["prices"][name], weight))
+        for name, metric in (("limit_per_s", "limit_per_s"), ("limit_burst", "limit_messages")):
+            values[(*here, "prices", "", metric)].append((known["flows"]["prices"][name], 1.0))
         # The last one of the ten seconds looks back over them.
         peak = known["flows"]["prices"]["backlog_peak"]
         values[(*here, "prices", "", "backlog_peak")] = [(peak, 1.0)]
@@ -128,7 +134,8 @@ def expected(samples: list[Sample]) -> dict[Any, float]:
         values[(*here, "prices", "", "passed_per_s")].append((rate, known["interval_s"]))
         for name, of in known["classes"].get("desks", {}).items():
             weight = known["interval_s"] if name == "delivered_per_s" else 1.0
-            values[(*here, "prices", "desks", name)].append((of, weight))
+            metric = {"limit": "limit_consumers"}.get(name, name)
+            values[(*here, "prices", "desks", metric)].append((of, weight))
     return {
         key: max(value for value, _ in each)
         if key[-1] == "backlog"

@@ -1,11 +1,14 @@
-/** What waits of a reliable topic at its gate: how fast it grows, and when it is full. */
+/** What waits of reliable topics at their gates: how fast it grows, and when it is full. */
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
 
-import { Panel, QueryBody } from "./panel";
+import { DataTable, type Column } from "./data-table";
+import { Empty, Panel, QueryBody } from "./panel";
 import { Badge } from "./state-badge";
 
 import type { Schemas } from "@/api/client";
 import { flowStatusQuery } from "@/api/telemetry";
+import { to } from "@/lib/kinds";
 import { durationText, fixed, signed } from "@/lib/numbers";
 
 type Backlog = Schemas["Backlog"];
@@ -64,22 +67,22 @@ function fullText(row: Backlog): React.ReactNode {
   );
 }
 
+const badgeOf = (row: Backlog) => {
+  const badge = BADGES[row.growth];
+  return badge ? (
+    <Badge tone={badge.tone} icon={badge.icon}>
+      {badge.word}
+    </Badge>
+  ) : null;
+};
+
+const SUB = "before the gate; growth over the last two minutes";
+
 export function WaitingPanel({ system, topic }: { system: string; topic: string }) {
   const status = useQuery(flowStatusQuery(system));
   const row = status.data?.flows.find((flow) => flow.flow === topic)?.waiting;
-  const badge = row ? BADGES[row.growth] : null;
   return (
-    <Panel
-      title="Waiting messages"
-      sub="before the gate; growth over the last two minutes"
-      right={
-        badge ? (
-          <Badge tone={badge.tone} icon={badge.icon}>
-            {badge.word}
-          </Badge>
-        ) : null
-      }
-    >
+    <Panel title="Waiting messages" sub={SUB} right={row ? badgeOf(row) : null}>
       <QueryBody query={status} what="What waits" rows={2}>
         {() =>
           row ? (
@@ -98,6 +101,67 @@ export function WaitingPanel({ system, topic }: { system: string; topic: string 
             <p className="muted">Nothing is measured now.</p>
           )
         }
+      </QueryBody>
+    </Panel>
+  );
+}
+
+type Row = Backlog & { flow: string };
+
+const COLUMNS: Column<Row>[] = [
+  {
+    key: "topic",
+    title: "Topic",
+    cell: (row) => (
+      <>
+        <b>{row.flow}</b> {badgeOf(row)}
+      </>
+    ),
+  },
+  {
+    key: "waiting",
+    title: "Waiting",
+    unit: "msg",
+    number: true,
+    strong: true,
+    cell: (row) => fixed(row.waiting),
+  },
+  { key: "grows", title: "Grows by", number: true, cell: slopeText },
+  { key: "full", title: "Full in", cell: fullText },
+];
+
+const ALARMS = { alarm: 0, growing: 1, steady: 2, unknown: 3 } as const;
+
+/** The same of all reliable topics, those that grow first. */
+export function WaitingTable({ system }: { system: string }) {
+  const status = useQuery(flowStatusQuery(system));
+  return (
+    <Panel
+      title="Waiting messages"
+      sub={SUB}
+      right={
+        <Link className="btn sm" to={to.telemetry(system)}>
+          Live
+        </Link>
+      }
+      flush
+    >
+      <QueryBody query={status} what="What waits" rows={3}>
+        {({ flows }) => {
+          const rows = flows
+            .flatMap(({ flow, waiting }) => (waiting ? [{ ...waiting, flow }] : []))
+            .sort((a, b) => ALARMS[a.growth] - ALARMS[b.growth] || b.waiting - a.waiting);
+          return rows.length === 0 ? (
+            <Empty>No agent measures what waits of reliable topics now.</Empty>
+          ) : (
+            <DataTable
+              label="Waiting messages"
+              columns={COLUMNS}
+              rows={rows}
+              rowKey={(row) => row.flow}
+            />
+          );
+        }}
       </QueryBody>
     </Panel>
   );

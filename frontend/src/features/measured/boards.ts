@@ -1,4 +1,5 @@
-/** What is drawn over time of a topic, a class or a broker: its charts, and the lines of each. */
+/** What is drawn over time of a system, a topic, a class or a broker: its charts, and the lines of
+ * each. */
 import type { DelayKind, Group, Question } from "./sums";
 
 import type { Schemas } from "@/api/client";
@@ -14,10 +15,14 @@ export type Line = {
   label: (series: string) => string;
   /** The greatest of the samples instead of their mean. */
   greatest?: true;
+  /** What the other lines should not pass. */
+  isLimit?: true;
 };
 
 /** What a line should not pass, in the unit of the chart's sums. */
 export type Crest = { value: number; text: string };
+
+export const NO_CRESTS: readonly Crest[] = [];
 
 export type ChartSpec = { key: string; title: string; lines: readonly Line[] };
 
@@ -26,16 +31,70 @@ const metric = (name: string, by: Group, at: Partial<Question>, label: Line["lab
   label,
 });
 
+const always = (text: string) => () => text;
+
+const limit = (name: string, by: Group, at: Partial<Question>, label: Line["label"]): Line => ({
+  ...metric(name, by, at, label),
+  isLimit: true,
+});
+
+/** All that was measured of it in the system, added up. */
+const whole = (name: string, label: string): Line => ({
+  question: { quantity: "measured_sum", metric: name, by: "system" },
+  label: always(label),
+});
+
+const itself = (name: string) => name;
+
 const placed = (what: string) => (broker: string) =>
   broker === "" ? what : `${what} at ${broker}`;
-
-const always = (text: string) => () => text;
 
 const delays = (at: Partial<Question>, kind: DelayKind): Line[] =>
   (["delay_p50_s", "delay_p95_s", "delay_p99_s"] as const).map((quantity) => ({
     question: { quantity, by: "system", kind, ...at },
     label: always(quantity === "delay_p50_s" ? "median" : quantity.slice(6, 9)),
   }));
+
+/** The charts of a system; delays of a kind. */
+export const systemBoard = (kind: DelayKind): ChartSpec[] => [
+  {
+    key: "rate",
+    title: "Traffic",
+    lines: [
+      whole("offered_per_s", "offered"),
+      whole("passed_per_s", "passed"),
+      whole("shed_per_s", "dropped"),
+    ],
+  },
+  {
+    key: "topics",
+    title: "Passed, by topic",
+    lines: [
+      {
+        question: { quantity: "measured_sum", metric: "passed_per_s", by: "topic" },
+        label: itself,
+      },
+    ],
+  },
+  { key: "delay", title: "Delay", lines: delays({}, kind) },
+  {
+    key: "waiting",
+    title: "Most that waited at gates",
+    lines: [{ ...metric("backlog_peak", "topic", {}, itself), greatest: true }],
+  },
+  {
+    key: "consumers",
+    title: "Consumers",
+    lines: [whole("admitted", "admitted"), whole("waiting", "waiting")],
+  },
+  { key: "cpu", title: "Processor", lines: [metric("cpu_ratio", "broker", {}, itself)] },
+  {
+    key: "messages",
+    title: "Messages at brokers",
+    lines: [whole("in_msgs_per_s", "in"), whole("out_msgs_per_s", "out")],
+  },
+  { key: "disk", title: "Stored messages", lines: [metric("disk_bytes", "broker", {}, itself)] },
+];
 
 /** The charts of a topic; delays of a kind. */
 export const topicBoard = (topic: string, kind: DelayKind): ChartSpec[] => [
@@ -46,6 +105,7 @@ export const topicBoard = (topic: string, kind: DelayKind): ChartSpec[] => [
       metric("offered_per_s", "broker", { topic }, placed("offered")),
       metric("passed_per_s", "broker", { topic }, placed("passed")),
       metric("shed_per_s", "broker", { topic }, placed("dropped")),
+      limit("limit_per_s", "broker", { topic }, placed("limit")),
     ],
   },
   { key: "delay", title: "Delay", lines: delays({ topic }, kind) },
@@ -74,6 +134,7 @@ export const classBoard = (name: string, kind: DelayKind): ChartSpec[] => {
       lines: [
         metric("admitted", "consumer_class", at, always("admitted")),
         metric("waiting", "consumer_class", at, always("waiting")),
+        limit("limit_consumers", "broker", at, placed("limit")),
       ],
     },
     { key: "delay", title: "Delay", lines: delays(at, kind) },
@@ -99,12 +160,12 @@ export const brokerBoard = (broker: string): ChartSpec[] => {
     {
       key: "gates",
       title: "Passed its gates",
-      lines: [metric("passed_per_s", "topic", at, (topic) => topic)],
+      lines: [metric("passed_per_s", "topic", at, itself)],
     },
     {
       key: "waiting",
       title: "Most that waited at its gates",
-      lines: [{ ...metric("backlog_peak", "topic", at, (topic) => topic), greatest: true }],
+      lines: [{ ...metric("backlog_peak", "topic", at, itself), greatest: true }],
     },
     {
       key: "network",
@@ -114,7 +175,11 @@ export const brokerBoard = (broker: string): ChartSpec[] => {
     {
       key: "memory",
       title: "Memory and storage",
-      lines: [own("memory_bytes", "memory"), own("disk_bytes", "stored messages")],
+      lines: [
+        own("memory_bytes", "memory"),
+        own("disk_bytes", "stored messages"),
+        limit("disk_limit_bytes", "broker", at, always("storage limit")),
+      ],
     },
     { key: "connections", title: "Connections", lines: [own("connections", "connections")] },
   ];

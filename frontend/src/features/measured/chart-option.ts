@@ -2,6 +2,7 @@
 import type { EChartsCoreOption } from "echarts/core";
 
 import type { Crest } from "./boards";
+import type { Limit } from "./merged";
 import type { Sums } from "./sums";
 import { nameOf, withUnit, type Scale } from "./words";
 
@@ -23,7 +24,12 @@ export const dashOf = (index: number) =>
 const startsOf = (sums: Sums) => sums.steps.map((start) => new Date(start).getTime());
 
 /** What is read at one step, the largest value first. */
-export function readingAt(sums: Sums, scale: Scale, step: number): string[] {
+export function readingAt(
+  sums: Sums,
+  scale: Scale,
+  step: number,
+  limits: readonly Limit[] = [],
+): string[] {
   const start = sums.steps[step];
   if (start === undefined) return [];
   const rows = sums.series
@@ -42,6 +48,12 @@ export function readingAt(sums: Sums, scale: Scale, step: number): string[] {
   return [
     `${clockText(start)} UTC`,
     ...(rows.length === 0 ? ["nothing measured"] : rows.map(({ text }) => text)),
+    ...limits.flatMap(({ name, values }) => {
+      const value = values[step];
+      return typeof value === "number"
+        ? [`${name}: ${withUnit(scale.text(value), scale.unit)}`]
+        : [];
+    }),
   ];
 }
 
@@ -69,6 +81,7 @@ export function optionOf(
   scale: Scale,
   theme: string,
   crests: readonly Crest[] = [],
+  limits: readonly Limit[] = [],
 ): EChartsCoreOption {
   const font = fontOf();
   const starts = startsOf(sums);
@@ -82,8 +95,11 @@ export function optionOf(
   const drawn = crests
     .map(({ value }) => value * scale.factor)
     .filter((value) => highest === 0 || value <= MOST_CREST * highest);
+  const stairs = limits
+    .map(({ values }) => values.map((value) => (value === null ? null : value * scale.factor)))
+    .filter((values) => highest === 0 || topOf(values) <= MOST_CREST * highest);
   // Nothing but zeros lies on the axis of a picture that has a height.
-  const high = Math.max(0, highest, ...drawn) || (low === 0 ? 1 : 0);
+  const high = Math.max(0, highest, ...drawn, ...stairs.map(topOf)) || (low === 0 ? 1 : 0);
   const ticks = axisTicks(low, high + (high - low) * 0.06, 4);
   const tickStep = (ticks[1] ?? 1) - (ticks[0] ?? 0);
   const isLong = (until - since) / 1000 > DAY_S;
@@ -133,13 +149,14 @@ export function optionOf(
       axisPointer: { type: "line", lineStyle: { color: token("text-3"), type: "solid" } },
       formatter: (given: unknown) => {
         const rows = Array.isArray(given) ? (given as { dataIndex?: unknown }[]) : [];
-        const [title = "", ...lines] = readingAt(sums, scale, Number(rows[0]?.dataIndex));
+        const [title = "", ...lines] = readingAt(sums, scale, Number(rows[0]?.dataIndex), limits);
         return [`<b>${escaped(title)}</b>`, ...lines.map(escaped)].join("<br>");
       },
     },
     series: [
       unmeasuredSeries(sums),
       crestSeries(drawn),
+      ...stairs.map((values) => stairSeries(values, starts)),
       ...scaled.map((values, index) => {
         const colour = token(colourName(index));
         const isAlone = (at: number) =>
@@ -159,6 +176,23 @@ export function optionOf(
         };
       }),
     ],
+  };
+}
+
+const topOf = (values: readonly (number | null)[]) =>
+  Math.max(0, ...values.filter((value) => value !== null));
+
+/** What the lines should not pass, in the course of time: a value holds until the next step. */
+function stairSeries(values: readonly (number | null)[], starts: readonly number[]) {
+  return {
+    name: "limits over time",
+    type: "line",
+    step: "end",
+    data: values.map((value, at) => [starts[at], value]),
+    connectNulls: false,
+    silent: true,
+    symbol: "none",
+    lineStyle: { color: token("crest"), width: 1.5, type: "solid" },
   };
 }
 

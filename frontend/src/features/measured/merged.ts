@@ -1,12 +1,18 @@
 /** Several questions about one time, made one chart. */
-import { useQueries } from "@tanstack/react-query";
+import { useQueries, type UseQueryResult } from "@tanstack/react-query";
+import { useCallback } from "react";
 
 import type { Line } from "./boards";
 import { sumsQuery, type Range, type Sums } from "./sums";
 
+export type Limit = { name: string; values: readonly (number | null)[] };
+
+/** The lines of a chart, and what some of them should not pass, as it was in the course of time. */
+export type Merged = Sums & { limits: readonly Limit[] };
+
 /** The answers as one: their series under their names in the chart, those alone that measured
  * anything. Of answers about different times, which news bring one by one, the latest time counts. */
-export function merged(answers: readonly Sums[], lines: readonly Line[]): Sums | null {
+export function merged(answers: readonly Sums[], lines: readonly Line[]): Merged | null {
   const latest = answers.toSorted((a, b) => Date.parse(b.until) - Date.parse(a.until))[0];
   if (latest === undefined) return null;
   const placeOf = new Map(latest.steps.map((start, step) => [start, step]));
@@ -22,30 +28,42 @@ export function merged(answers: readonly Sums[], lines: readonly Line[]): Sums |
     });
     return out;
   };
-  const series = answers.flatMap(({ series: each, steps }, at) =>
+  const all = answers.flatMap(({ series: each, steps }, at) =>
     each.map(({ name, values, least, most }) => ({
+      isLimit: lines[at]?.isLimit === true,
       name: lines[at]?.label(name) ?? name,
       values: moved((lines[at]?.greatest ? most : null) ?? values, steps, null),
       least: least && moved(least, steps, null),
       most: most && moved(most, steps, null),
     })),
   );
+  const series = all
+    .filter(({ isLimit }) => !isLimit)
+    .map(({ name, values, least, most }) => ({ name, values, least, most }));
+  const limits = all.filter(({ isLimit }) => isLimit).map(({ name, values }) => ({ name, values }));
   const minutes = answers
     .map((answer) => moved(answer.minutes, answer.steps, 0))
     .reduce((a, b) => a.map((value, step) => Math.max(value, b[step] ?? 0)));
-  return { ...latest, by: "system", series, minutes, left_out: 0 };
+  return { ...latest, by: "system", series, limits, minutes, left_out: 0 };
 }
 
 export function useMerged(system: string, range: Range, lines: readonly Line[]) {
-  const queries = useQueries({
+  // What is the same as before stays the same object, so that nothing is drawn anew for nothing.
+  const combine = useCallback(
+    (queries: UseQueryResult<Sums>[]) => {
+      const known = queries.flatMap(({ data }) => (data === undefined ? [] : [data]));
+      const failed = queries.find(({ isError }) => isError);
+      return {
+        data: known.length === lines.length ? merged(known, lines) : undefined,
+        leftOut: known.reduce((sum, answer) => sum + answer.left_out, 0),
+        failed: failed && { error: failed.error, retry: () => void failed.refetch() },
+        isStale: queries.some(({ isPlaceholderData }) => isPlaceholderData),
+      };
+    },
+    [lines],
+  );
+  return useQueries({
     queries: lines.map(({ question }) => sumsQuery(system, { range, ...question })),
+    combine,
   });
-  const answers = queries.map(({ data }) => data);
-  const known = answers.filter((answer) => answer !== undefined);
-  return {
-    data: known.length === lines.length ? merged(known, lines) : undefined,
-    leftOut: known.reduce((sum, answer) => sum + answer.left_out, 0),
-    failed: queries.find(({ isError }) => isError),
-    isStale: queries.some(({ isPlaceholderData }) => isPlaceholderData),
-  };
 }

@@ -1,4 +1,4 @@
-/** The objectives of a topic: what each promises, how it stands, its budget and how fast it burns. */
+/** Objectives: what each promises, how it stands, its budget and how fast it burns. */
 import type { UseQueryResult } from "@tanstack/react-query";
 import { Link } from "react-router";
 
@@ -71,8 +71,11 @@ const columnsOf = (system: string): Column<SloCompliance>[] => [
 export function ObjectivesPanel({
   system,
   query,
+  of,
 }: {
   system: string;
+  /** Of what, in words. */
+  of: string;
   query: UseQueryResult<Page<SloCompliance>>;
 }) {
   return (
@@ -89,7 +92,7 @@ export function ObjectivesPanel({
       <QueryBody query={query} what="The objectives" rows={2}>
         {({ results }) =>
           results.length === 0 ? (
-            <Empty>No objective promises anything of this topic.</Empty>
+            <Empty>{`No objective promises anything of ${of}.`}</Empty>
           ) : (
             <DataTable
               label="Objectives"

@@ -1,7 +1,6 @@
 /** One topic, class or broker over time: what was measured of it, against what was promised. */
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
-import { useParams, useSearchParams } from "react-router";
+import { useParams } from "react-router";
 
 import "./measured.css";
 
@@ -11,16 +10,15 @@ import {
   delayCrests,
   gateCrests,
   topicBoard,
+  NO_CRESTS,
   type BoardKind,
-  type ChartSpec,
   type Crest,
 } from "./boards";
-import { useMerged } from "./merged";
+import { Charts, DelayKinds, Ranges } from "./charts";
 import { ObjectivesPanel } from "./objectives-panel";
-import { rangeOf } from "./question";
-import { SeriesChart } from "./series-chart";
-import { RANGES, type DelayKind, type Range } from "./sums";
-import { DELAY_KINDS } from "./words";
+import { QualityPanel } from "./quality-panel";
+import { kindOf, rangeOf, useAddressChange } from "./question";
+import type { DelayKind, Range } from "./sums";
 
 import { catalogOne } from "@/api/catalog";
 import { sloComplianceQuery } from "@/api/objectives";
@@ -28,8 +26,8 @@ import { modelStateQuery } from "@/api/plans";
 import { keys } from "@/api/query-keys";
 import { useSystem } from "@/api/systems";
 import { flowStatusQuery } from "@/api/telemetry";
-import { PageHead, Segments } from "@/components/ui/page";
-import { Empty, Failure, Loading, Panel, QueryBody } from "@/components/ui/panel";
+import { PageHead } from "@/components/ui/page";
+import { Empty, QueryBody } from "@/components/ui/panel";
 import { WaitingPanel } from "@/components/ui/waiting-panel";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { KINDS, to } from "@/lib/kinds";
@@ -68,17 +66,8 @@ function Loaded({ system, kind, id }: { system: string; kind: BoardKind; id: str
     queryKey: keys.catalog.one(kind, id),
     queryFn: ({ signal }) => catalogOne(kind, id, signal),
   });
-  const [params, setParams] = useSearchParams();
+  const [params, change] = useAddressChange();
   const range = rangeOf(params);
-  const change = (name: string, value: string) =>
-    setParams(
-      (old) => {
-        const next = new URLSearchParams(old);
-        next.set(name, value);
-        return next;
-      },
-      { replace: true },
-    );
   const words = KINDS[kind];
   if (one.data && one.data.system !== system) {
     return (
@@ -99,14 +88,7 @@ function Loaded({ system, kind, id }: { system: string; kind: BoardKind; id: str
           ...(one.data ? [{ label: one.data.name, to: to.object(system, kind, id) }] : []),
         ]}
         state={<span className="tag out">{words.one}</span>}
-        commands={
-          <Segments
-            label="Time"
-            value={range}
-            options={Object.entries(RANGES).map(([value, { label }]) => ({ value, label }))}
-            onChange={(value) => change("range", value)}
-          />
-        }
+        commands={<Ranges value={range} onChange={(value) => change({ range: value })} />}
         plainFacts={<span>what was measured, minute by minute, against what was promised</span>}
       />
       <div className="main">
@@ -117,7 +99,7 @@ function Loaded({ system, kind, id }: { system: string; kind: BoardKind; id: str
             subject={one.data}
             range={range}
             delay={params.get("delay") ?? ""}
-            onDelay={(value) => change("delay", value)}
+            onDelay={(value) => change({ delay: value })}
           />
         ) : (
           <section className="panel">
@@ -151,9 +133,6 @@ const KINDS_OF_TOPICS: readonly DelayKind[] = [...KINDS_OF_CLASSES, "gate"];
 const usualOf = (pattern: unknown): DelayKind =>
   pattern === "request_response" ? "answer" : "delivery";
 
-const kindOf = (chosen: string, usual: DelayKind, kinds: readonly DelayKind[]): DelayKind =>
-  kinds.find((kind) => kind === chosen) ?? usual;
-
 function TopicBoard({ system, subject, range, delay, onDelay }: Shown) {
   const usual = usualOf(subject.pattern);
   const kind = kindOf(delay, usual, KINDS_OF_TOPICS);
@@ -164,7 +143,7 @@ function TopicBoard({ system, subject, range, delay, onDelay }: Shown) {
   const crests = {
     rate: gateCrests(flows.data?.flows ?? [], subject.name),
     // Of another kind of delay they promise nothing.
-    delay: kind === usual ? delayCrests(objectives.data?.results ?? []) : NONE,
+    delay: kind === usual ? delayCrests(objectives.data?.results ?? []) : NO_CRESTS,
   };
   return (
     <>
@@ -175,11 +154,11 @@ function TopicBoard({ system, subject, range, delay, onDelay }: Shown) {
       />
       {subject.delivery === "reliable" ? (
         <div className="cols c-8-4">
-          <ObjectivesPanel system={system} query={objectives} />
+          <ObjectivesPanel system={system} query={objectives} of="this topic" />
           <WaitingPanel system={system} topic={subject.name} />
         </div>
       ) : (
-        <ObjectivesPanel system={system} query={objectives} />
+        <ObjectivesPanel system={system} query={objectives} of="this topic" />
       )}
     </>
   );
@@ -213,96 +192,8 @@ function ClassBoard({ system, subject, range, delay, onDelay }: Shown) {
 }
 
 const BrokerBoard = ({ system, subject, range }: Shown) => (
-  <Charts specs={brokerBoard(subject.name)} {...{ system, range }} crests={{}} delay={null} />
+  <>
+    <Charts specs={brokerBoard(subject.name)} {...{ system, range }} />
+    <QualityPanel {...{ system, range }} broker={subject.id} />
+  </>
 );
-
-const DelayKinds = ({
-  kinds,
-  value,
-  onChange,
-}: {
-  kinds: readonly DelayKind[];
-  value: DelayKind;
-  onChange: (kind: DelayKind) => void;
-}) => (
-  <Segments
-    label="Delay"
-    value={value}
-    options={kinds.map((kind) => ({ value: kind, label: DELAY_KINDS[kind] }))}
-    onChange={onChange}
-  />
-);
-
-function Charts({
-  specs,
-  system,
-  range,
-  crests,
-  delay,
-}: {
-  specs: readonly ChartSpec[];
-  system: string;
-  range: Range;
-  crests: Readonly<Record<string, readonly Crest[]>>;
-  /** Stands in the head of the chart of delays. */
-  delay: React.ReactNode;
-}) {
-  return (
-    <div className="cols c-2">
-      {specs.map((spec) => (
-        <Chart
-          key={spec.key}
-          spec={spec}
-          system={system}
-          range={range}
-          crests={crests[spec.key] ?? NONE}
-          right={spec.key === "delay" ? delay : null}
-        />
-      ))}
-    </div>
-  );
-}
-
-const NONE: readonly Crest[] = [];
-
-function Chart({
-  spec,
-  system,
-  range,
-  crests,
-  right,
-}: {
-  spec: ChartSpec;
-  system: string;
-  range: Range;
-  crests: readonly Crest[];
-  right: React.ReactNode;
-}) {
-  const { data, failed, leftOut, isStale } = useMerged(system, range, spec.lines);
-  // A new object would draw the chart anew with every render of the page.
-  const text = JSON.stringify(data ?? null);
-  const sums = useMemo(() => JSON.parse(text) as typeof data | null, [text]);
-  if (sums && sums.series.length > 0) {
-    return (
-      <SeriesChart
-        sums={sums}
-        title={spec.title}
-        stale={isStale}
-        right={right}
-        crests={crests}
-        leftOut={leftOut}
-      />
-    );
-  }
-  return (
-    <Panel title={spec.title} right={right} stale={isStale}>
-      {failed ? (
-        <Failure error={failed.error} what={spec.title} retry={() => void failed.refetch()} />
-      ) : sums ? (
-        <Empty>{`Nothing of this was measured in the last ${RANGES[range].words}.`}</Empty>
-      ) : (
-        <Loading rows={6} />
-      )}
-    </Panel>
-  );
-}

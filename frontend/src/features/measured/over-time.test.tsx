@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from "@testing-library/react";
 
 import { brokerBoard, gateCrests, topicBoard } from "./boards";
-import { optionOf } from "./chart-option";
+import { optionOf, readingAt } from "./chart-option";
 import { merged } from "./merged";
 import { burnOf } from "./objectives-panel";
 import OverTimePage from "./over-time-page";
@@ -186,6 +186,22 @@ describe("a topic over time", () => {
     ).toBeInTheDocument();
   });
 
+  it("draws the limit as it was in the course of time, and says what it is now", async () => {
+    const limits = sums({
+      series: [{ name: "ny-1", values: [80, null, 60], least: null, most: null }],
+    });
+    const change = {
+      [SUMS]: (one: Asked) => ok(one.query.get("metric") === "limit_per_s" ? limits : sums()),
+    };
+    const { user } = open("", change);
+    expect(await screen.findByText("limit at ny-1 60.00 msg/s, bucket 8 msg")).toBeInTheDocument();
+    await user.click(screen.getByRole("button", { name: "Numbers and files of Rate" }));
+    await user.click(await screen.findByRole("menuitem", { name: "Show as table" }));
+    const rate = within(screen.getByRole("region", { name: "Rate" }));
+    expect(rate.getByRole("columnheader", { name: "limit at ny-1, msg/s" })).toBeInTheDocument();
+    expect(rate.getByText("80.00")).toBeInTheDocument();
+  });
+
   it("refuses kinds of which nothing is measured", () => {
     serve(answers);
     const at = `/systems/${S}/slos/${T}/over-time`;
@@ -212,6 +228,13 @@ it("makes one chart of answers about different times", () => {
   expect(one?.series[0]?.most).toEqual([null, 40, null]);
   expect(one?.minutes).toEqual([1, 1, 1]);
   expect(merged([], [])).toBeNull();
+  const limit = topicBoard("quotes", "delivery")[0]?.lines.at(-1);
+  const limited = merged(
+    [sums(), later],
+    [lines[0], limit].filter((one) => one !== undefined),
+  );
+  expect(limited?.series).toHaveLength(1);
+  expect(limited?.limits).toEqual([{ name: "limit at ny-1", values: [1, 2, 3] }]);
   const most = topicBoard("quotes", "delivery").find(({ key }) => key === "waiting")?.lines ?? [];
   expect(merged([sums()], most)?.series[0]?.values).toEqual([35, null, 40]);
 });
@@ -227,6 +250,18 @@ it("draws limits in the unit of the lines, and none that would press them flat",
   ]) as { series: { name: string; markLine?: { data: unknown } }[] };
   const limits = option.series.find(({ name }) => name === "limits");
   expect(limits?.markLine?.data).toEqual([{ yAxis: 250 }]);
+  const history = [
+    { name: "near", values: [0.25, null, 0.5] },
+    { name: "far", values: [0.2, 100, 0.2] },
+  ];
+  const { series } = optionOf(given, scaleOf(given), "light", [], history) as {
+    series: { name: string; step?: string; data: unknown[][] }[];
+  };
+  const stairs = series.filter(({ name }) => name === "limits over time");
+  expect(stairs.map(({ step, data }) => [step, data.map(([, value]) => value)])).toEqual([
+    ["end", [250, null, 500]],
+  ]);
+  expect(readingAt(given, scaleOf(given), 2, history)).toContain("near: 500 ms");
 });
 
 it("says what gates let pass, as approved or as rate control holds them", () => {

@@ -1,7 +1,7 @@
 /** What is shown, of what, and for how long. */
 import type { Change } from "./question";
 import type { Choices, Group, Quantity, Question } from "./sums";
-import { GROUPS, isDelay, kindText, QUANTITIES } from "./words";
+import { GROUPS, isDelay, isMetric, kindText, QUANTITIES } from "./words";
 
 import { FilterSelect } from "@/components/ui/list-tools";
 
@@ -68,7 +68,7 @@ export function QuestionTools({
         options={Object.entries(QUANTITIES).map(([value, { label }]) => ({ value, label }))}
         onChange={(value) => onChange({ quantity: value })}
       />
-      {quantity === "measured" && question?.metric !== undefined ? (
+      {isMetric(quantity) && question?.metric !== undefined ? (
         <Select
           label="Metric"
           value={question.metric}

@@ -1,8 +1,16 @@
 /** The question that the address asks; what it leaves out or says wrong is the usual one. */
 import { useSearchParams } from "react-router";
 
-import { RANGES, type Choices, type Group, type Quantity, type Question, type Range } from "./sums";
-import { DELAY_KINDS, isDelay, QUANTITIES } from "./words";
+import {
+  RANGES,
+  type Choices,
+  type DelayKind,
+  type Group,
+  type Quantity,
+  type Question,
+  type Range,
+} from "./sums";
+import { DELAY_KINDS, isDelay, isMetric, QUANTITIES } from "./words";
 
 const USUAL_METRIC = "cpu_ratio";
 const USUAL_KIND = "delivery";
@@ -32,7 +40,7 @@ export function questionOf(
     const kind = given("kind");
     return { ...question, kind: isOf(DELAY_KINDS, kind) ? kind : USUAL_KIND };
   }
-  if (quantity !== "measured") return question;
+  if (!isMetric(quantity)) return question;
   const metrics = choices?.metrics.map(({ name }) => name) ?? [];
   const usual = metrics.includes(USUAL_METRIC) ? USUAL_METRIC : metrics[0];
   const metric = given("metric") || usual;
@@ -44,18 +52,26 @@ export function rangeOf(params: URLSearchParams): Range {
   return isOf(RANGES, range) ? range : "1h";
 }
 
-export type Change = Partial<Record<"quantity" | "by" | "kind" | "metric" | "range", string>> &
-  Partial<Record<Exclude<Group, "system">, string>>;
+export const kindOf = (chosen: string, usual: DelayKind, kinds: readonly DelayKind[]): DelayKind =>
+  kinds.find((kind) => kind === chosen) ?? usual;
 
-/** The parameters of the address, and how they change. */
-export function useQuestionAddress(): [URLSearchParams, (change: Change) => void] {
+type Name = "quantity" | "by" | "kind" | "metric" | "range" | Exclude<Group, "system">;
+export type Change = Partial<Record<Name, string>>;
+
+export const useQuestionAddress = () => useAddressChange<Name>();
+
+/** The parameters of the address, and how they change; an empty one goes. */
+export function useAddressChange<Name extends string>(): [
+  URLSearchParams,
+  (change: Partial<Record<Name, string>>) => void,
+] {
   const [params, setParams] = useSearchParams();
-  const change = (pairs: Change) =>
+  const change = (pairs: Partial<Record<Name, string>>) =>
     setParams(
       (old) => {
         const next = new URLSearchParams(old);
-        for (const [name, value] of Object.entries(pairs)) {
-          if (value === "") next.delete(name);
+        for (const [name, value] of Object.entries<string | undefined>(pairs)) {
+          if (!value) next.delete(name);
           else next.set(name, value);
         }
         return next;

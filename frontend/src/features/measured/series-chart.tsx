@@ -2,10 +2,11 @@
 import type { EChartsType } from "echarts/core";
 import { lazy, Suspense, useMemo, useRef } from "react";
 
-import type { Crest } from "./boards";
+import { NO_CRESTS, type Crest } from "./boards";
 import { colourName, dashOf, HEIGHT, optionOf, readingAt, unmeasuredOf } from "./chart-option";
+import type { Limit } from "./merged";
 import type { Sums } from "./sums";
-import { GROUPS, nameOf, scaleOf } from "./words";
+import { GROUPS, nameOf, scaleOf, withUnit, type Scale } from "./words";
 
 import { ChartPanel } from "@/components/ui/chart-frame";
 import { Loading } from "@/components/ui/panel";
@@ -29,7 +30,7 @@ export function Stroke({ index }: { index: number }) {
   );
 }
 
-const NONE: readonly Crest[] = [];
+const NO_LIMITS: readonly Limit[] = [];
 
 const stepText = (seconds: number) =>
   seconds < 3600 ? `${seconds / 60} min` : `${seconds / 3600} h`;
@@ -41,27 +42,46 @@ export function subOf(sums: Sums, unit: string): string {
   return `${unit === "" ? "" : `${unit}, `}steps of ${stepText(sums.step_s)}, UTC${which}`;
 }
 
+/** What is in force now; where nobody knows that, the last that was measured of each limit. */
+function crestTexts(
+  crests: readonly Crest[],
+  limits: readonly Limit[],
+  scale: Scale,
+): readonly string[] {
+  if (crests.length > 0) return crests.map(({ text }) => text);
+  return limits.map(({ name, values }) => {
+    const latest = values.findLast((value) => value !== null);
+    return latest === undefined ? name : `${name} ${withUnit(scale.text(latest), scale.unit)}`;
+  });
+}
+
 export function SeriesChart({
   sums,
   title,
   stale,
   right,
-  crests = NONE,
+  crests = NO_CRESTS,
+  limits = NO_LIMITS,
   leftOut = 0,
 }: {
   sums: Sums;
   title: string;
   stale: boolean;
   right?: React.ReactNode;
-  /** What the lines should not pass. */
+  /** What the lines should not pass; where `limits` are known it is what is in force now. */
   crests?: readonly Crest[];
+  /** The same in the course of time. */
+  limits?: readonly Limit[];
   /** The number of further series, of several questions together. */
   leftOut?: number;
 }) {
   const theme = useTheme();
   const chart = useRef<EChartsType | null>(null);
   const scale = useMemo(() => scaleOf(sums), [sums]);
-  const option = useMemo(() => optionOf(sums, scale, theme, crests), [sums, scale, theme, crests]);
+  const option = useMemo(
+    () => optionOf(sums, scale, theme, limits.length > 0 ? NO_CRESTS : crests, limits),
+    [sums, scale, theme, crests, limits],
+  );
   const stops = useMemo(() => sums.steps.map((start) => new Date(start).getTime()), [sums]);
   const names = sums.series.map(({ name }) => nameOf(name, sums.by));
   const hasGaps = unmeasuredOf(sums).length > 0;
@@ -73,10 +93,15 @@ export function SeriesChart({
       right={right}
       data={{
         name: `${title} ${sums.since}`,
-        head: ["Time", ...names.map((name) => (sums.unit ? `${name}, ${sums.unit}` : name))],
+        head: [
+          "Time",
+          ...[...names, ...limits.map(({ name }) => name)].map((name) =>
+            sums.unit ? `${name}, ${sums.unit}` : name,
+          ),
+        ],
         rows: sums.steps.map((start, step) => [
           start,
-          ...sums.series.map(({ values }) => values[step]),
+          ...[...sums.series, ...limits].map(({ values }) => values[step]),
         ]),
       }}
       format={(cell, column) =>
@@ -97,7 +122,7 @@ export function SeriesChart({
               </span>
             </span>
           ))}
-          {crests.map(({ text }) => (
+          {crestTexts(crests, limits, scale).map((text) => (
             <span key={text}>
               <i className="crestline" aria-hidden="true" />
               {text}
@@ -127,7 +152,7 @@ export function SeriesChart({
           height={HEIGHT}
           label={`${title}, ${countText(names.length, "line")}`}
           stops={stops}
-          words={(step) => readingAt(sums, scale, step).join(". ")}
+          words={(step) => readingAt(sums, scale, step, limits).join(". ")}
           onReady={(made) => {
             chart.current = made;
           }}

@@ -8,6 +8,7 @@ export type Quantity = Schemas["RecordQuantityEnum"];
 export type Group = Schemas["RecordGroupEnum"];
 export type DelayKind = "delivery" | "answer" | "gate";
 export type Sums = Schemas["RecordSums"];
+export type Quality = Schemas["RecordQuality"];
 export type Choices = Schemas["RecordMetrics"];
 
 const MINUTE_S = 60;
@@ -63,6 +64,20 @@ export const choicesQuery = (system: string, range: Range) =>
     queryFn: ({ signal }): Promise<Choices> =>
       take(
         client.GET("/api/v1/record-metrics", {
+          params: { query: { system, ...timeOf(range, Date.now()) } },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+
+/** How complete what was measured of a time is. */
+export const qualityQuery = (system: string, range: Range) =>
+  queryOptions({
+    queryKey: keys.records.quality(system, range),
+    queryFn: ({ signal }): Promise<Quality> =>
+      take(
+        client.GET("/api/v1/record-quality", {
           params: { query: { system, ...timeOf(range, Date.now()) } },
           signal,
         }),

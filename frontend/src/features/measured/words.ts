@@ -6,6 +6,7 @@ import { amountScale, dataScale, delayScale, fixed, type Maybe, UNKNOWN } from "
 type Words = { label: string; by: readonly Group[] };
 
 const CONSUMED: readonly Group[] = ["topic", "consumer_class", "broker", "system"];
+const MEASURED: readonly Group[] = ["broker", "topic", "consumer_class", "system"];
 const DELAYED: readonly Group[] = ["topic", "consumer_class", "system"];
 
 export const QUANTITIES: Record<Quantity, Words> = {
@@ -17,7 +18,8 @@ export const QUANTITIES: Record<Quantity, Words> = {
   delay_p95_s: { label: "Delay, p95", by: DELAYED },
   delay_p99_s: { label: "Delay, p99", by: DELAYED },
   delay_longest_s: { label: "Delay, longest", by: DELAYED },
-  measured: { label: "Metric", by: ["broker", "topic", "consumer_class", "system"] },
+  measured: { label: "Metric", by: MEASURED },
+  measured_sum: { label: "Metric, added up", by: MEASURED },
 };
 
 export const GROUPS: Record<Group, { label: string; many: string; unknown: string }> = {
@@ -27,6 +29,7 @@ export const GROUPS: Record<Group, { label: string; many: string; unknown: strin
   system: { label: "All together", many: "systems", unknown: "" },
 };
 
+export const isMetric = (quantity: Quantity) => quantity.startsWith("measured");
 export const isDelay = (quantity: Quantity) => quantity.startsWith("delay_");
 
 export const DELAY_KINDS: Record<DelayKind, string> = {
