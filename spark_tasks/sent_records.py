@@ -37,6 +37,8 @@ UNSHOWN = "holds a character that cannot be shown"
 LONGEST_LINE_BYTES = 64 * 1024
 READ_BYTES = 1024 * 1024
 """Of a column of a file at a time."""
+LATE = "at_s: late,"
+"""How the problem of rows begins that came later than the system takes them."""
 EARLY_S = 300.0
 """How far ahead of the clock here a record may be."""
 WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
@@ -123,7 +125,7 @@ def check_batch(
     add(at_s > now_s + EARLY_S, f"at_s: more than {EARLY_S:,.0f} s ahead of the clock of Weir")
     if late_after_s is not None:
         late = at_s < now_s - late_after_s
-        add(late, f"at_s: late, more than {late_after_s:,.0f} s before it arrived")
+        add(late, f"{LATE} more than {late_after_s:,.0f} s before it arrived")
     fits = problem == 0
     day = days_of(np.where(fits, at_s, 0.0))
     days = np.unique(day[fits])

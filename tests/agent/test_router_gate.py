@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent.drivers.base import Channel, DriverError, Message, Place
+from agent.drivers.base import Channel, DriverError, Message, Place, Stats
+from agent.telemetry import Meter
 from tests.agent.planes import (
     Plane,
     TimedDriver,
@@ -50,6 +51,8 @@ async def test_overload_passes_the_rate_exactly_and_counts_what_is_shed(server):
         waiting = plane.router.counters().waiting["core"] + reader.waiting
         assert passed + reader.shed + waiting == sent
         assert reader.shed > 0
+        measured = Meter(0.0).measure(1.0, plane.router.counters(), Stats())["flows"]["core"]
+        assert (measured["limit_per_s"], measured["limit_burst"]) == (500, 250)
         times = plane.driver.passed_at
         assert excess(times, gate.rate_per_s, gate.burst) <= 1
         # Something always waits, so no token is left lying: the rate is kept, not only bounded.
@@ -76,6 +79,8 @@ async def test_a_gate_changes_while_messages_pass(server):
         after = len(plane.driver.passed_at) - before
         assert before <= 20 + 100 * 1.5
         assert after > 5 * before
+        limited = Meter(0.0).measure(1.0, plane.router.counters(), Stats())["flows"]["core"]
+        assert (limited["limit_per_s"], limited["limit_burst"]) == (1_000, 200)
         plane.router.flows.set_gate("core", Gate(rate_per_s=0, burst=1))
         closed = len(plane.driver.passed_at)
         await offering

@@ -184,6 +184,9 @@ class DemandQuery(Form[dict[str, Any]]):
     search = serializers.CharField(
         required=False, default="", allow_blank=True, max_length=200, help_text="Part of a name."
     )
+    topic = serializers.UUIDField(
+        required=False, help_text="This topic and its classes alone, by the topic's id."
+    )
 
 
 class WantedSerializer(serializers.Serializer[Any]):
@@ -271,7 +274,9 @@ class DemandSerializer(serializers.Serializer[Any]):
     since = serializers.DateTimeField(help_text="When the measured minutes begin.")
     until = serializers.DateTimeField(help_text="When they end.")
     measured = serializers.IntegerField(help_text="How many topics and classes were measured.")
-    count = serializers.IntegerField(help_text="How many there are, of those that `search` finds.")
+    count = serializers.IntegerField(
+        help_text="How many there are, of those that `search` and `topic` leave."
+    )
     rows = WantedSerializer(
         many=True, help_text=f"Those that differ most first, {MOST_ROWS:,} at most."
     )

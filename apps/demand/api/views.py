@@ -42,9 +42,14 @@ class DemandView(APIView):
         """
         form = DemandQuery(data=request.query_params.dict())
         form.is_valid(raise_exception=True)
-        now = present_demand(form.validated_data["system"], timezone.now())
-        search = form.validated_data["search"].casefold()
-        rows = [row for row in now.rows if search in row.name.casefold()]
+        query = form.validated_data
+        now = present_demand(query["system"], timezone.now())
+        search, topic = query["search"].casefold(), query.get("topic")
+        rows = [
+            row
+            for row in now.rows
+            if search in row.name.casefold() and topic in (None, row.topic)
+        ]
         body = {
             "settings": now.settings,
             "estimate": now.estimate,

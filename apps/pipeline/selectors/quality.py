@@ -12,6 +12,7 @@ from django.utils import timezone
 from apps.pipeline.domain.steps import MINUTE_S, Span
 from apps.pipeline.models import MeasuredSum
 from apps.records.models import RecordBatch, SetAsideRow
+from apps.runs.services.gateway import sent_records
 from apps.systems.models import System
 from apps.topology.models import Broker
 
@@ -19,8 +20,6 @@ MOST_BROKERS = 100
 """Brokers of an answer, the first by name."""
 ARRIVAL = timedelta(seconds=90)
 """How long after a minute what agents measured in it is in the sums, when nothing is slow."""
-LATE = "at_s: late,"
-"""How the problem of rows begins that came later than the system takes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +77,7 @@ def quality_of(system: System, span: Span, now: datetime | None = None) -> Recor
         )
         .order_by("-rows", "batch__table", "problem")
     )
+    late = sent_records().LATE
     return RecordQuality(
         minutes=(until_s - span.since_s) // MINUTE_S,
         brokers=[
@@ -87,7 +87,7 @@ def quality_of(system: System, span: Span, now: datetime | None = None) -> Recor
         brokers_left_out=max(0, brokers.count() - len(shown)),
         rows=arrived["rows"],
         repeats=arrived["repeats"],
-        late=sum(row["rows"] for row in aside if row["problem"].startswith(LATE)),
+        late=sum(row["rows"] for row in aside if row["problem"].startswith(late)),
         set_aside=[{**row, "table": row["batch__table"]} for row in aside],
     )
 

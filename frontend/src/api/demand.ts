@@ -18,11 +18,12 @@ export type DemandFigure = Schemas["DemandFigure"];
 
 const ROWS = 20;
 
-export const demandQuery = (system: string, search: string) =>
+/** Of one topic and its classes, or of what has this in its name. */
+export const demandQuery = (system: string, of: { search?: string; topic?: string }) =>
   queryOptions({
-    queryKey: keys.demand.now(system, search),
+    queryKey: keys.demand.now(system, of),
     queryFn: ({ signal }): Promise<Demand> =>
-      take(client.GET("/api/v1/demand", { params: { query: { system, search } }, signal })),
+      take(client.GET("/api/v1/demand", { params: { query: { system, ...of } }, signal })),
     // Another minute is measured.
     refetchInterval: 30_000,
   });

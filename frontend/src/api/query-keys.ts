@@ -120,7 +120,7 @@ export const keys = {
   /** What is wanted of a system, and the estimates that snapshots were made with. */
   demand: {
     system: (system: string) => ["demand", system] as const,
-    now: (system: string, search: string) => ["demand", system, "now", search] as const,
+    now: (system: string, of: object) => ["demand", system, "now", of] as const,
     settings: (system: string) => ["demand", system, "settings"] as const,
     requests: (system: string, utility: string | null) =>
       ["demand", system, "requests", utility] as const,

@@ -8452,7 +8452,7 @@ export interface components {
             until: string;
             /** @description How many topics and classes were measured. */
             measured: number;
-            /** @description How many there are, of those that `search` finds. */
+            /** @description How many there are, of those that `search` and `topic` leave. */
             count: number;
             /** @description Those that differ most first, 1,000 at most. */
             rows: components["schemas"]["Wanted"][];
@@ -23261,6 +23261,8 @@ export interface operations {
                 /** @description Part of a name. */
                 search?: string;
                 system: string;
+                /** @description This topic and its classes alone, by the topic's id. */
+                topic?: string;
             };
             header?: {
                 /** @description `ETag` of an answer that you have: 304 while it is the same. */

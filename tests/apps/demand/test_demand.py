@@ -348,6 +348,16 @@ def test_demand_is_shown_and_switched_over_rest(system: System, api: Any) -> Non
     shown = api.get("/api/v1/demand", {**about, "search": "ORD"}).json()
     assert (shown["basis"], shown["estimate_name"], shown["count"]) == ("measured", "E-1", 1)
     assert [row["used"] for row in shown["rows"]] == [2000.0]
+    topic = Topic.objects.get(name="orders").public_id
+    other = make_topic(system, "quotes")
+    of_topic = api.get("/api/v1/demand", {**about, "topic": str(topic)}).json()
+    assert of_topic["count"] == 2
+    assert [row["name"] for row in of_topic["rows"]] == ["orders", "desks"]
+    stranger = api.get("/api/v1/demand", {**about, "topic": str(system.public_id)}).json()
+    assert (stranger["count"], stranger["rows"]) == (0, [])
+    wrong = api.get("/api/v1/demand", {**about, "topic": "orders"})
+    assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (400, "topic")
+    other.delete()
     (listed,) = api.get("/api/v1/demand-estimates", about).json()["results"]
     assert (listed["id"], listed["figure_count"]) == (shown["estimate"], 2)
     detail = api.get(f"/api/v1/demand-estimates/{listed['id']}").json()

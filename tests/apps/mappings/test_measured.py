@@ -237,6 +237,19 @@ class TestDrift:
         assert costs(back, rates, was=False).amounts == pytest.approx(then.amounts)
         assert costs(back, rates, was=True).amounts == pytest.approx(now.amounts)
 
+    def test_says_that_no_map_was_in_force_before_the_first(self, admin):
+        market = make_market()
+        make_broker(market.system, "b1")
+        plan = mapping_plan(mapping=map_market(market), actor=admin)
+        people = make_user("ines", Role.EDITOR), make_user("jon", Role.APPROVER)
+        because = "No map was in force before it began, so no change can be compared."
+        rates = [declared(market)]
+        assert FilteringCosts().costs(plan, rates, was=True).because == because
+        self.carry_out(plan, admin, people)
+        before, after = (FilteringCosts().costs(plan, rates, was=was) for was in (True, False))
+        assert (before.because, list(before.amounts)) == (because, [])
+        assert (after.because, len(after.amounts)) == ("", 1)
+
     def test_weights_that_are_edited_make_another_basis(self, market, broker, admin):
         plan = mapping_plan(mapping=map_market(market), actor=admin)
         before = FilteringCosts().costs(plan, [], was=True).basis

@@ -1,5 +1,6 @@
 /** One meaning per icon: visual language, section 6. Tabler outline, 16 px, stroke 1.75. */
 import {
+  IconActivity,
   IconAdjustments,
   IconAffiliate,
   IconAlertTriangle,
@@ -75,6 +76,7 @@ import {
 } from "@tabler/icons-react";
 
 const ICONS = {
+  activity: IconActivity,
   adjustments: IconAdjustments,
   affiliate: IconAffiliate,
   alert: IconAlertTriangle,

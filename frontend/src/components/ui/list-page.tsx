@@ -9,15 +9,9 @@ import { useNavigate } from "react-router";
 
 import type { Column } from "./data-table";
 import { ListPanel } from "./list-panel";
-import {
-  FilterSelect,
-  pageAsked,
-  useListAddress,
-  WHO_AND_WHEN,
-  WhoAndWhen,
-  whoAndWhen,
-} from "./list-tools";
+import { pageAsked, useListAddress, WHO_AND_WHEN, WhoAndWhen, whoAndWhen } from "./list-tools";
 import { PageHead, Segments } from "./page";
+import { FilterSelect } from "./select";
 
 import type { ListQuery } from "@/api/catalog";
 import type { Page } from "@/api/client";

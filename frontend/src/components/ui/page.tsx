@@ -86,33 +86,6 @@ export function PageHead({
   );
 }
 
-/** A choice in the head of a panel. */
-export const HeadSelect = ({
-  label,
-  value,
-  options,
-  onChange,
-}: {
-  label: string;
-  value: string;
-  options: readonly { value: string; label: string }[];
-  onChange: (value: string) => void;
-}) => (
-  <select
-    className="inp"
-    style={{ height: 26, fontSize: 12, maxWidth: 170 }}
-    aria-label={label}
-    value={value}
-    onChange={(event) => onChange(event.target.value)}
-  >
-    {options.map((option) => (
-      <option key={option.value} value={option.value}>
-        {option.label}
-      </option>
-    ))}
-  </select>
-);
-
 export function Segments<Value extends string>({
   label,
   value,

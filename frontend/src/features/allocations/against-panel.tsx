@@ -3,8 +3,8 @@ import { causeSentences } from "./causes";
 import { scarcest } from "./outcome";
 
 import { MOST_ROWS, type Allocation, type Comparison, type ResourceLoad } from "@/api/allocations";
-import { HeadSelect } from "@/components/ui/page";
 import { Panel } from "@/components/ui/panel";
+import { Select } from "@/components/ui/select";
 import { Scroll } from "@/components/ui/scroll";
 import { fixed, priceDecimals, relativeChange, signed, UNKNOWN } from "@/lib/numbers";
 
@@ -117,7 +117,8 @@ export function AgainstPanel({
       sub={told.length > 0 ? told.join(", ") : undefined}
       right={
         others.length > 1 ? (
-          <HeadSelect
+          <Select
+            className="headpick"
             label="Compare with"
             value={comparison.other}
             options={[

@@ -1,6 +1,5 @@
 /** The demand of a system: what is wanted, what is used of it, and since when. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { Link, useParams } from "react-router";
 
 import { EstimatesPanel } from "./estimates-panel";
@@ -12,7 +11,7 @@ import { WantedPanel } from "./wanted-panel";
 import { demandQuery, demandSettingsQuery } from "@/api/demand";
 import { useSystem } from "@/api/systems";
 import { Icon } from "@/components/ui/icons";
-import { SearchField } from "@/components/ui/list-tools";
+import { SearchField, useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
 import { Panel, QueryBody } from "@/components/ui/panel";
 import { useCurrentSystemIs } from "@/lib/current-system";
@@ -26,8 +25,8 @@ export default function DemandPage() {
 function DemandOf({ system }: { system: string }) {
   useCurrentSystemIs(system);
   const name = useSystem(system).data?.name ?? "System";
-  const [search, setSearch] = useState("");
-  const now = useQuery({ ...demandQuery(system, search), placeholderData: keepPreviousData });
+  const { search, set } = useListAddress();
+  const now = useQuery({ ...demandQuery(system, { search }), placeholderData: keepPreviousData });
   const settings = useQuery(demandSettingsQuery(system));
   return (
     <>
@@ -36,7 +35,11 @@ function DemandOf({ system }: { system: string }) {
         crumbs={[{ label: name, to: to.system(system) }]}
         commands={
           <>
-            <SearchField label="Topic or class" value={search} onSearch={setSearch} />
+            <SearchField
+              label="Topic or class"
+              value={search}
+              onSearch={(text) => set({ search: text })}
+            />
             <Link className="btn" to={`/systems/${system}/measured`}>
               <Icon name="chart" small />
               What was measured

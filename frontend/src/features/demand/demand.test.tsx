@@ -328,3 +328,12 @@ it("says nothing of requests where no class asks", async () => {
   await rowWith("Topics", "orders");
   expect(screen.queryByText("Requests and answers")).not.toBeInTheDocument();
 });
+
+it("takes the search from the address", async () => {
+  const requests = serve(answers());
+  const at = `/systems/${S}/demand?q=ord`;
+  renderPage(<DemandPage />, "/systems/:systemId/demand", at);
+  expect(await screen.findByRole("searchbox", { name: "Topic or class" })).toHaveValue("ord");
+  const query = requests.find(({ path }) => path === "/api/v1/demand")?.query;
+  expect(query?.get("search")).toBe("ord");
+});

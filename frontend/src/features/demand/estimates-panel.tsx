@@ -2,7 +2,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 
-import { amountText, BASES, topicsFirst, unitOf } from "./words";
+import { BASES, topicsFirst, unitOf } from "./words";
 
 import {
   demandEstimateQuery,
@@ -15,6 +15,7 @@ import { createdColumn } from "@/components/ui/list-panel";
 import { pagerOf, useListAddress } from "@/components/ui/list-tools";
 import { PageFoot, usePaged } from "@/components/ui/paged";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { amountText } from "@/components/ui/wanted-table";
 import { fixed, percentText, UNKNOWN } from "@/lib/numbers";
 import { clockText } from "@/lib/time";
 

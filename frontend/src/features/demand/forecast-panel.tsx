@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useSearchParams } from "react-router";
 
-import { amountText, topicsFirst, unitOf } from "./words";
+import { topicsFirst, unitOf } from "./words";
 
 import {
   forecastQuery,
@@ -20,6 +20,7 @@ import { Note } from "@/components/ui/dialogs";
 import { PageFoot, usePaged } from "@/components/ui/paged";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { Sparkline } from "@/components/ui/sparkline";
+import { amountText } from "@/components/ui/wanted-table";
 import { to } from "@/lib/kinds";
 import { percentText } from "@/lib/numbers";
 import { problemOf } from "@/lib/problem";

@@ -3,7 +3,6 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import {
-  amountText,
   BASES,
   NUMBERS,
   readNumber,
@@ -26,6 +25,7 @@ import { Command } from "@/components/ui/command";
 import { ConfirmDialog } from "@/components/ui/dialogs";
 import { ChoiceField, NumberField } from "@/components/ui/fields";
 import { tell } from "@/components/ui/toast";
+import { amountText } from "@/components/ui/wanted-table";
 import { countText } from "@/lib/numbers";
 
 const OPTIONS = Object.entries(BASES).map(([value, label]) => ({ value, label }));

@@ -1,85 +1,16 @@
 /** What is wanted of topics or of classes: in the model, as measured, as forecast, as used. */
 import type { UseQueryResult } from "@tanstack/react-query";
-import { Link } from "react-router";
-
-import { amountText } from "./words";
 
 import type { Demand, Wanted } from "@/api/demand";
-import { DataTable, type Column } from "@/components/ui/data-table";
 import { PageFoot, usePaged } from "@/components/ui/paged";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
-import { to } from "@/lib/kinds";
-import { fixed, relativeChange, UNKNOWN } from "@/lib/numbers";
+import { WantedTable } from "@/components/ui/wanted-table";
+import { fixed } from "@/lib/numbers";
 import { clockText } from "@/lib/time";
 
 const FIRST = 15;
 
 type Subject = Wanted["subject"];
-
-const columnsOf = (system: string, subject: Subject): Column<Wanted>[] => [
-  {
-    key: "name",
-    title: subject === "topic" ? "Topic" : "Class",
-    cell: (row) => (
-      <Link to={to.object(system, subject === "topic" ? "topics" : "consumer-classes", row.id)}>
-        <b className="clip" title={row.name}>
-          {row.name}
-        </b>
-      </Link>
-    ),
-  },
-  {
-    key: "place",
-    title: subject === "topic" ? "Enters at" : "Topic",
-    cell: (row) => (subject === "topic" ? row.broker_name || UNKNOWN : row.topic_name),
-  },
-  {
-    key: "typed",
-    title: "Model",
-    number: true,
-    cell: (row) => amountText(row, row.typed),
-  },
-  {
-    key: "mean",
-    title: "Measured",
-    number: true,
-    cell: (row) =>
-      row.mean === null ? (
-        <span className="faint" title="No agent measured it in this time.">
-          not measured
-        </span>
-      ) : (
-        <span title={`In ${row.minutes} minutes; ${amountText(row, row.low)} in the calmer ones`}>
-          {amountText(row, row.mean)}
-        </span>
-      ),
-  },
-  {
-    key: "high",
-    title: "Enough",
-    number: true,
-    cell: (row) => amountText(row, row.high),
-  },
-  {
-    key: "forecast",
-    title: "Forecast",
-    number: true,
-    cell: (row) => amountText(row, row.forecast),
-  },
-  {
-    key: "change",
-    title: "To the model",
-    number: true,
-    cell: (row) => relativeChange(row.high, row.typed),
-  },
-  {
-    key: "used",
-    title: "Used",
-    number: true,
-    strong: true,
-    cell: (row) => amountText(row, row.used),
-  },
-];
 
 export function WantedPanel({
   system,
@@ -110,12 +41,7 @@ export function WantedPanel({
               {search === "" ? `The system has no ${what} yet.` : `No ${what} of that name.`}
             </Empty>
           ) : (
-            <DataTable
-              label={subject === "topic" ? "Topics" : "Classes of consumers"}
-              columns={columnsOf(system, subject)}
-              rows={paged.visible}
-              rowKey={(row) => row.id}
-            />
+            <WantedTable system={system} subject={subject} rows={paged.visible} />
           )
         }
       </QueryBody>

@@ -1,7 +1,7 @@
 /** How demand reads. */
 import type { DemandBasis, DemandSettings, Wanted } from "@/api/demand";
 import { parseNumber } from "@/components/ui/fields";
-import { fixed, percentText, rateText } from "@/lib/numbers";
+import { fixed, percentText } from "@/lib/numbers";
 
 export const BASES: Record<DemandBasis, string> = {
   typed: "The model's figures",
@@ -9,9 +9,6 @@ export const BASES: Record<DemandBasis, string> = {
   forecast: "Forecast demand",
   largest: "The largest of these",
 };
-
-export const amountText = ({ subject }: Pick<Wanted, "subject">, amount: number | null) =>
-  subject === "topic" ? rateText(amount) : fixed(amount, Number.isInteger(amount ?? 0) ? 0 : 1);
 
 export const unitOf = (subject: Wanted["subject"]) => (subject === "topic" ? "msg/s" : "consumers");
 

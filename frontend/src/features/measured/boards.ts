@@ -111,8 +111,11 @@ export const topicBoard = (topic: string, kind: DelayKind): ChartSpec[] => [
   { key: "delay", title: "Delay", lines: delays({ topic }, kind) },
   {
     key: "waiting",
-    title: "Most that waited at the gate",
-    lines: [{ ...metric("backlog_peak", "broker", { topic }, placed("most")), greatest: true }],
+    title: "Most that waited at the gate, and its bucket",
+    lines: [
+      { ...metric("backlog_peak", "broker", { topic }, placed("most")), greatest: true },
+      metric("limit_messages", "broker", { topic }, placed("bucket")),
+    ],
   },
   {
     key: "consumers",

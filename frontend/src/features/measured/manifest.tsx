@@ -20,7 +20,7 @@ export const manifest: Manifest = {
       group: "system",
       order: 79,
       label: "Over time",
-      icon: "clock",
+      icon: "activity",
       address: (system) => `/systems/${system}/over-time`,
       owns: ["systems/:systemId/over-time"],
     },

@@ -9,7 +9,7 @@ import { budgetText, promiseText, rateOfBurn, STANDINGS } from "@/components/ui/
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { Badge } from "@/components/ui/state-badge";
 import { to } from "@/lib/kinds";
-import { percentText, UNKNOWN } from "@/lib/numbers";
+import { fixed, percentText, UNKNOWN } from "@/lib/numbers";
 
 /** How fast the budget burns now: over the shortest time that an alert looks at. */
 export function burnOf({ burns }: SloCompliance): number | null {
@@ -68,6 +68,8 @@ const columnsOf = (system: string): Column<SloCompliance>[] => [
   },
 ];
 
+const SUB = "error budgets, and how fast they burn";
+
 export function ObjectivesPanel({
   system,
   query,
@@ -81,7 +83,7 @@ export function ObjectivesPanel({
   return (
     <Panel
       title="Objectives"
-      sub="error budgets, and how fast they burn"
+      sub={query.data?.next ? `the first ${fixed(query.data.results.length)} by name` : SUB}
       right={
         <Link className="btn sm" to={`/systems/${system}/service-levels`}>
           All service levels

@@ -15,6 +15,7 @@ import {
   type Crest,
 } from "./boards";
 import { Charts, DelayKinds, Ranges } from "./charts";
+import { DemandPanel } from "./demand-panel";
 import { ObjectivesPanel } from "./objectives-panel";
 import { QualityPanel } from "./quality-panel";
 import { kindOf, rangeOf, useAddressChange } from "./question";
@@ -152,6 +153,7 @@ function TopicBoard({ system, subject, range, delay, onDelay }: Shown) {
         {...{ system, range, crests }}
         delay={<DelayKinds kinds={KINDS_OF_TOPICS} value={kind} onChange={onDelay} />}
       />
+      <DemandPanel system={system} topic={subject.id} />
       {subject.delivery === "reliable" ? (
         <div className="cols c-8-4">
           <ObjectivesPanel system={system} query={objectives} of="this topic" />
@@ -183,11 +185,14 @@ function ClassBoard({ system, subject, range, delay, onDelay }: Shown) {
     ),
   };
   return (
-    <Charts
-      specs={classBoard(subject.name, kind)}
-      {...{ system, range, crests }}
-      delay={<DelayKinds kinds={KINDS_OF_CLASSES} value={kind} onChange={onDelay} />}
-    />
+    <>
+      <Charts
+        specs={classBoard(subject.name, kind)}
+        {...{ system, range, crests }}
+        delay={<DelayKinds kinds={KINDS_OF_CLASSES} value={kind} onChange={onDelay} />}
+      />
+      {id === "" ? null : <DemandPanel system={system} topic={id} only={subject.id} />}
+    </>
   );
 }
 

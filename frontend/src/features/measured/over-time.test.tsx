@@ -15,6 +15,7 @@ import { ok, problem, serve, type Asked } from "@/testing/server";
 
 const S = system().id;
 const T = "0b8f6f5e-0000-4000-8000-000000000021";
+const C = "0b8f6f5e-0000-4000-8000-000000000022";
 const SUMS = "GET /api/v1/record-sums";
 
 const sums = (change: Partial<Sums> = {}): Sums => ({
@@ -97,6 +98,26 @@ const topic = {
   delivery: "reliable",
 };
 
+const wanted = (change: object) => ({
+  subject: "topic",
+  topic: T,
+  topic_name: "quotes",
+  broker: null,
+  broker_name: "",
+  least: 0,
+  typed: 60,
+  minutes: 30,
+  low: 30,
+  mean: 40,
+  high: 45,
+  counting: 45,
+  forecast: null,
+  change: 0.25,
+  would_use: 60,
+  used: 60,
+  ...change,
+});
+
 const answers = {
   "GET /api/v1/session": ok(session()),
   [`GET /api/v1/systems/${S}`]: ok(system()),
@@ -109,28 +130,56 @@ const answers = {
     flows: [gate],
   }),
   "GET /api/v1/slo-compliance": ok(page([objective()])),
+  "GET /api/v1/demand": ok({
+    system: S,
+    system_name: "Base",
+    basis: "largest",
+    level: 0.95,
+    estimate: "e",
+    estimate_name: "E-4",
+    since: "2026-03-18T13:30:00Z",
+    until: "2026-03-18T14:00:00Z",
+    measured: 2,
+    count: 3,
+    rows: [
+      wanted({
+        subject: "class",
+        id: C,
+        name: "desks",
+        typed: 9,
+        mean: 12.5,
+        forecast: 14,
+        used: 14,
+      }),
+      wanted({ id: T, name: "quotes" }),
+      wanted({ subject: "class", id: "other", name: "screens" }),
+    ],
+  }),
   [SUMS]: (one: Asked) =>
     ok(one.query.get("metric") === "shed_per_s" ? sums({ series: [] }) : sums()),
 };
 
 const open = (search = "", change: Record<string, unknown> = {}) => {
-  const asked = serve({ ...answers, ...change } as typeof answers);
+  const requests = serve({ ...answers, ...change } as typeof answers);
   const at = `/systems/${S}/topics/${T}/over-time${search}`;
-  return { asked, ...renderPage(<OverTimePage />, "/systems/:systemId/:kind/:id/over-time", at) };
+  return {
+    requests,
+    ...renderPage(<OverTimePage />, "/systems/:systemId/:kind/:id/over-time", at),
+  };
 };
 
-const lastSums = (asked: readonly Asked[]) =>
-  asked.filter((one) => one.path === "/api/v1/record-sums").map((one) => one.query);
+const lastSums = (requests: readonly Asked[]) =>
+  requests.filter((one) => one.path === "/api/v1/record-sums").map((one) => one.query);
 
 describe("a topic over time", () => {
   it("draws what came against the limit in force, and delays against targets", async () => {
-    const { asked } = open("?range=6h");
+    const { requests } = open("?range=6h");
     expect(await screen.findByText("offered at ny-1")).toBeInTheDocument();
     expect(screen.getByText("passed at ny-1")).toBeInTheDocument();
     expect(screen.queryByText("dropped at ny-1")).toBeNull();
     expect(await screen.findByText("limit at ny-1 60.00 msg/s, bucket 8 msg")).toBeInTheDocument();
     expect(await screen.findByText("swift: at most 250 ms")).toBeInTheDocument();
-    const queries = lastSums(asked);
+    const queries = lastSums(requests);
     expect(new Set(queries.map((query) => query.get("step_s")))).toEqual(new Set(["120"]));
     // Requests are answered: their delay is until then.
     const kinds = queries.map((query) => query.get("kind")).filter((kind) => kind !== null);
@@ -147,13 +196,38 @@ describe("a topic over time", () => {
     expect(screen.getByText("Waiting messages")).toBeInTheDocument();
   });
 
+  it("says what is wanted of it and of its classes: measured, forecast, used", async () => {
+    const { requests } = open();
+    const topics = within(await screen.findByRole("table", { name: "Topics" }));
+    expect(topics.getAllByRole("row")[1]).toHaveTextContent("60.0040.0045.00");
+    const classes = within(screen.getByRole("table", { name: "Classes of consumers" }));
+    expect(classes.getAllByRole("row")).toHaveLength(3);
+    expect(screen.getByText(/^measured from .* UTC, used: E-4$/)).toBeInTheDocument();
+    const query = requests.find((one) => one.path === "/api/v1/demand")?.query;
+    expect(query?.get("topic")).toBe(T);
+  });
+
+  it("says of a class alone what is wanted of it", async () => {
+    serve({
+      ...answers,
+      [`GET /api/v1/consumer-classes/${C}`]: ok({ ...topic, id: C, name: "desks", topic: T }),
+      "GET /api/v1/model-state": ok(page([])),
+    });
+    const at = `/systems/${S}/consumer-classes/${C}/over-time`;
+    renderPage(<OverTimePage />, "/systems/:systemId/:kind/:id/over-time", at);
+    const classes = within(await screen.findByRole("table", { name: "Classes of consumers" }));
+    expect(classes.getAllByRole("row")).toHaveLength(2);
+    expect(classes.getAllByRole("row")[1]).toHaveTextContent("desks");
+    expect(screen.queryByRole("table", { name: "Topics" })).toBeNull();
+  });
+
   it("keeps the time and the kind of delay in the address", async () => {
-    const { asked, user } = open();
+    const { requests, user } = open();
     await user.click(await screen.findByRole("button", { name: "7 d" }));
     await user.click(screen.getByRole("button", { name: "at the gate" }));
     await waitFor(() =>
       expect(
-        lastSums(asked).some(
+        lastSums(requests).some(
           (query) => query.get("kind") === "gate" && query.get("step_s") === "3600",
         ),
       ).toBe(true),
@@ -172,7 +246,7 @@ describe("a topic over time", () => {
       await screen.findAllByText("Nothing of this was measured in the last hour."),
     ).toHaveLength(3);
     expect(
-      await screen.findByText("Most that waited at the gate could not be loaded."),
+      await screen.findByText("Most that waited at the gate, and its bucket could not be loaded."),
     ).toBeInTheDocument();
   });
 

@@ -97,10 +97,10 @@ const PROBLEMS: Column<Problem>[] = [
 ];
 
 const arrivedText = ({ rows, late, set_aside, repeats }: Quality): string => {
-  if (rows === 0) return "no rows arrived";
+  if (rows === 0) return "no rows arrived in this time";
   const aside = set_aside.reduce((sum, row) => sum + row.rows, 0);
   const parts = [
-    `${countText(rows, "row")} arrived`,
+    `${countText(rows, "row")} arrived in this time`,
     `${fixed(aside)} set aside`,
     `${fixed(late)} of them late`,
     ...(repeats > 0 ? [`${countText(repeats, "batch", "batches")} sent again`] : []),

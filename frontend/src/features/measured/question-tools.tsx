@@ -3,36 +3,7 @@ import type { Change } from "./question";
 import type { Choices, Group, Quantity, Question } from "./sums";
 import { GROUPS, isDelay, isMetric, kindText, QUANTITIES } from "./words";
 
-import { FilterSelect } from "@/components/ui/list-tools";
-
-type Option = { value: string; label: string };
-
-function Select({
-  label,
-  value,
-  options,
-  onChange,
-}: {
-  label: string;
-  value: string;
-  options: readonly Option[];
-  onChange: (value: string) => void;
-}) {
-  return (
-    <select
-      className="inp"
-      aria-label={label}
-      value={value}
-      onChange={(event) => onChange(event.target.value)}
-    >
-      {options.map((option) => (
-        <option key={option.value} value={option.value}>
-          {option.label}
-        </option>
-      ))}
-    </select>
-  );
-}
+import { FilterSelect, Select, type Option } from "@/components/ui/select";
 
 /** What is chosen is there, also where the time has none of it. */
 const optionsOf = (names: readonly string[], chosen: string | undefined): Option[] =>

@@ -109,14 +109,14 @@ const answers = {
 };
 
 const open = (search = "", change: Record<string, unknown> = {}) => {
-  const asked = serve({ ...answers, ...change } as typeof answers);
+  const requests = serve({ ...answers, ...change } as typeof answers);
   const at = `/systems/${S}/over-time${search}`;
-  return { asked, ...renderPage(<SystemOverTimePage />, "/systems/:systemId/over-time", at) };
+  return { requests, ...renderPage(<SystemOverTimePage />, "/systems/:systemId/over-time", at) };
 };
 
 describe("a whole system over time", () => {
   it("adds up traffic and consumers, and has topics and brokers one by one", async () => {
-    const { asked } = open();
+    const { requests } = open();
     await screen.findByText("offered");
     const traffic = within(screen.getByRole("region", { name: "Traffic" }));
     for (const name of ["passed", "dropped"]) {
@@ -124,7 +124,7 @@ describe("a whole system over time", () => {
     }
     const topics = within(screen.getByRole("region", { name: "Passed, by topic" }));
     expect(topics.getByText("a topic")).toBeInTheDocument();
-    const queries = asked.filter((one) => one.path === "/api/v1/record-sums");
+    const queries = requests.filter((one) => one.path === "/api/v1/record-sums");
     const of = (metric: string) =>
       queries
         .filter(({ query }) => query.get("metric") === metric)
@@ -142,7 +142,7 @@ describe("a whole system over time", () => {
     expect(first).toHaveTextContent("ny-190.0 %24 min from");
     expect(first).toHaveTextContent("2.0 %");
     expect(second).toHaveTextContent("ny-2100 %0none");
-    const text = "1,200 rows arrived, 5 set aside, 3 of them late, 1 batch sent again";
+    const text = "1,200 rows arrived in this time, 5 set aside, 3 of them late, 1 batch sent again";
     expect(screen.getByText(text)).toBeInTheDocument();
     const aside = within(screen.getByRole("table", { name: "Set aside" }));
     expect(aside.getAllByRole("row")).toHaveLength(3);
@@ -157,13 +157,21 @@ describe("a whole system over time", () => {
     expect(rows[1]).toHaveTextContent("calm 90");
   });
 
+  it("says of which objectives it shows the first", async () => {
+    const change = { ...page([]), next: "cursor" };
+    open("", { "GET /api/v1/slo-compliance": ok(change) });
+    expect(await screen.findByText("the first 0 by name")).toBeInTheDocument();
+  });
+
   it("keeps the time and the kind of delay in the address", async () => {
-    const { asked, user } = open("?range=24h");
+    const { requests, user } = open("?range=24h");
     await screen.findByText("median");
     await user.click(screen.getByRole("button", { name: "to the answer" }));
     await waitFor(() =>
       expect(
-        asked.some(({ query }) => query.get("kind") === "answer" && query.get("step_s") === "600"),
+        requests.some(
+          ({ query }) => query.get("kind") === "answer" && query.get("step_s") === "600",
+        ),
       ).toBe(true),
     );
   });
@@ -171,7 +179,7 @@ describe("a whole system over time", () => {
   it("says where nothing arrived and nobody measures", async () => {
     const none = quality({ brokers: [], rows: 0, set_aside: [], late: 0, repeats: 0 });
     open("", { "GET /api/v1/record-quality": ok(none) });
-    expect(await screen.findByText("no rows arrived")).toBeInTheDocument();
+    expect(await screen.findByText("no rows arrived in this time")).toBeInTheDocument();
     expect(
       screen.getByText("No broker of it is known here, so nobody measures."),
     ).toBeInTheDocument();

@@ -6,14 +6,9 @@ import { delay } from "./sentences";
 import type { BrokerShare, Move, PlacementDetail } from "@/api/placements";
 import { movesQuery } from "@/api/placements";
 import { DataTable, type Column } from "@/components/ui/data-table";
-import {
-  FilterSelect,
-  pageAsked,
-  pagerOf,
-  SearchField,
-  useListAddress,
-} from "@/components/ui/list-tools";
+import { pageAsked, pagerOf, SearchField, useListAddress } from "@/components/ui/list-tools";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { FilterSelect } from "@/components/ui/select";
 import { fixed, rateText, UNKNOWN } from "@/lib/numbers";
 
 /** Beside all else on the page, fewer than a list has. */

@@ -6,9 +6,10 @@ import { outcomesQuery, type Outcome, type Outcomes } from "@/api/plans";
 import { useSystems } from "@/api/systems";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { FigureStrip } from "@/components/ui/figure-strip";
-import { FilterSelect, useListAddress } from "@/components/ui/list-tools";
+import { useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { FilterSelect, Select } from "@/components/ui/select";
 import { Badge } from "@/components/ui/state-badge";
 import { aimOf, VERDICTS } from "@/components/ui/verdicts";
 import { to } from "@/lib/kinds";
@@ -150,19 +151,15 @@ export default function PromisesPage() {
                 }))}
                 onChange={(value) => address.setFilter("judged", value)}
               />
-              <select
-                className="inp"
-                aria-label="Time"
+              <Select
+                label="Time"
                 value={DAYS.includes(days) ? days : ""}
-                onChange={(event) => address.setFilter("days", event.target.value)}
-              >
-                <option value="">{USUAL} days</option>
-                {DAYS.map((value) => (
-                  <option key={value} value={value}>
-                    {value} days
-                  </option>
-                ))}
-              </select>
+                options={[
+                  { value: "", label: `${USUAL} days` },
+                  ...DAYS.map((value) => ({ value, label: `${value} days` })),
+                ]}
+                onChange={(value) => address.setFilter("days", value)}
+              />
             </>
           }
         >

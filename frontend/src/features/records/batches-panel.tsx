@@ -6,9 +6,10 @@ import { nameText, senderText, spanText, TABLES } from "./words";
 import { recordBatchesQuery, type RecordBatch, type RecordTable } from "@/api/records";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { createdColumn } from "@/components/ui/list-panel";
-import { FilterSelect, pagerOf, useListAddress } from "@/components/ui/list-tools";
+import { pagerOf, useListAddress } from "@/components/ui/list-tools";
 import { Segments } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { FilterSelect } from "@/components/ui/select";
 import { dataText, fixed, UNKNOWN } from "@/lib/numbers";
 import { exactTime } from "@/lib/time";
 

@@ -10,6 +10,7 @@ import { edgeKey, type Edge } from "@/components/map/timeline";
 import { LoadLegend } from "@/components/ui/bars";
 import { Segments } from "@/components/ui/page";
 import { Empty, Panel } from "@/components/ui/panel";
+import { Select } from "@/components/ui/select";
 import { loadLevel } from "@/lib/load";
 import { countText, fixed, percentText } from "@/lib/numbers";
 
@@ -148,18 +149,13 @@ export function OverlayPanel({
           <>
             <PhaseLegend only={["stays", "leaves", "goal"]} />
             {goals.length > 1 ? (
-              <select
-                className="inp goalpick"
-                aria-label="Goal"
+              <Select
+                className="headpick"
+                label="Goal"
                 value={goal?.id ?? ""}
-                onChange={(event) => onGoal(event.target.value)}
-              >
-                {goals.map(({ id, name }) => (
-                  <option key={id} value={id}>
-                    {name}
-                  </option>
-                ))}
-              </select>
+                options={goals.map(({ id, name }) => ({ value: id, label: name }))}
+                onChange={onGoal}
+              />
             ) : null}
           </>
         ) : (

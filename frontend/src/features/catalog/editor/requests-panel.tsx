@@ -5,8 +5,8 @@ import { useState } from "react";
 import { textOf, type Editor } from "./use-editor";
 
 import { requestLoopsQuery, type LoopInterval, type RequestLoop } from "@/api/demand";
-import { HeadSelect } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { Select } from "@/components/ui/select";
 import { countText, fixed, secondsText, significant } from "@/lib/numbers";
 import { labelOf, readNumber } from "@/lib/parameters";
 
@@ -72,7 +72,8 @@ export function RequestsPanel({
       className="wraphead"
       right={
         row && rows.length > 1 ? (
-          <HeadSelect
+          <Select
+            className="headpick"
             label="Class"
             value={row.consumer_class}
             options={rows.map((one) => ({

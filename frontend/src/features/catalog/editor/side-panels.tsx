@@ -4,8 +4,8 @@ import { Link } from "react-router";
 
 import type { FlowSituation, UsingClass } from "./situation";
 
-import { HeadSelect } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { Select } from "@/components/ui/select";
 import { to } from "@/lib/kinds";
 import { countText, fixed, priceText, rateText, significant } from "@/lib/numbers";
 
@@ -44,7 +44,8 @@ export function AtRatePanel({
       title={`At the rate of ${allocation}`}
       right={
         flows.length > 1 ? (
-          <HeadSelect
+          <Select
+            className="headpick"
             label="Flow"
             value={flow.flow}
             options={flows.map((one) => ({
