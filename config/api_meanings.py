@@ -119,6 +119,7 @@ MEANINGS: dict[str, dict[str, str]] = {
     "SessionCommandEnum": {
         "create_system": "Add a system, and edit models.",
         "start_run": "Start computations.",
+        "stop_automatic": "Stop everything that Weir does by itself.",
         "manage_people": "Add people and change their roles.",
         "manage_agents": "Enrol and revoke agents.",
         "manage_tokens": "Make and revoke one's own tokens.",
@@ -341,6 +342,8 @@ MEANINGS: dict[str, dict[str, str]] = {
         "none": "Only compute.",
         "draft": "Make a draft of a plan.",
         "submit": "Make a plan and send it for review.",
+        "execute": "Make a plan, and let the policy decide whether Weir carries it out by itself; "
+        "otherwise send it for review.",
     },
     "TriggerKindEnum": {
         "capacity_change": "Capacities in the model changed.",

@@ -25,7 +25,8 @@ _TAGS: dict[str, str] = {
     "policies": "What a system asks of its plans: approvals, windows, bands.",
     "processes": "Whether the processes answer that runs wait for.",
     "publishers": "Who sends to a topic, where, and how much.",
-    "recomputation": "Schedules and triggers that compute again, and each time that one fired.",
+    "recomputation": "Schedules and triggers that compute again, each time that one fired, and "
+    "what Weir carries out by itself.",
     "runs": "Computations of every kind: state, progress, history, results.",
     "session": "Sign in and out, and what the caller may do.",
     "slos": "Service-level objectives of topics.",

@@ -149,6 +149,7 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "approver_made_by_author": (403, "The author controls the account of the caller."),
     "approvers_are_one": (403, "One approver controls the account of another."),
     "already_decided": (409, "The caller has approved the plan already."),
+    "already_stopped": (409, "Somebody has stopped everything automatic already."),
     "not_approved": (409, "Approvals are missing, or no longer count."),
     "change_not_approved": (
         409,

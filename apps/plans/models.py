@@ -61,6 +61,11 @@ class Plan(BaseModel):
         default=list,
         help_text="Keys of the people who had a hand in what made it.",
     )
+    by_itself = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Weir approves and executes it, as far as the policy lets it.",
+    )
     state = models.CharField(max_length=16, default=PlanState.DRAFT)
 
     document = models.BinaryField()

@@ -1,4 +1,5 @@
-"""Store policies as rows: one per system, and one without a system, the installation's default.
+"""Store policies as rows: one per system, and one without a system, the installation's default;
+and when people stopped everything that Weir does by itself.
 
 The tables are named as when they were a part of the app `plans` (docs/adr/0038).
 """
@@ -12,6 +13,7 @@ from apps.policies.domain.terms import (
     DEFAULT_TERMS,
     EVERY_KIND,
     ApprovalRule,
+    AutoExecute,
     Effect,
     Terms,
     Window,
@@ -22,6 +24,7 @@ LONGEST_WINDOW_S = 31 * 86_400
 LONGEST_TTL_S = 366 * 86_400
 LONGEST_DWELL_S = 7 * 86_400
 MOST_APPROVALS = 9
+MOST_PER_DAY = 1000
 LEAST_SILENCE_S = 30
 LEAST_JUDGE_WINDOW_S, LONGEST_JUDGE_WINDOW_S = 60, 900
 """Ten blocks of a minute hold six samples each; longer windows would outlast the samples."""
@@ -32,6 +35,14 @@ class WindowEffect(models.TextChoices):
 
     ALLOW = "allow", "Allow"
     DENY = "deny", "Deny"
+
+
+class AutoExecution(models.TextChoices):
+    """Name what becomes of plans that Weir may carry out without a person."""
+
+    OFF = AutoExecute.OFF.value, "Off"
+    DRY = AutoExecute.DRY.value, "Dry run"
+    ON = AutoExecute.ON.value, "On"
 
 
 class Policy(BaseModel):
@@ -45,6 +56,31 @@ class Policy(BaseModel):
     )
     auto_approve_max_share = models.FloatField(default=DEFAULT_TERMS.auto_approve_max_share)
     auto_approve_max_change = models.FloatField(default=DEFAULT_TERMS.auto_approve_max_change)
+    auto_execute = models.CharField(
+        max_length=3,
+        choices=AutoExecution.choices,
+        default=DEFAULT_TERMS.auto_execute,
+        db_default=DEFAULT_TERMS.auto_execute.value,
+    )
+    auto_execute_max_share = models.FloatField(
+        default=DEFAULT_TERMS.auto_execute_max_share,
+        db_default=DEFAULT_TERMS.auto_execute_max_share,
+    )
+    auto_execute_max_rate_change = models.FloatField(
+        default=DEFAULT_TERMS.auto_execute_max_rate_change,
+        db_default=DEFAULT_TERMS.auto_execute_max_rate_change,
+    )
+    auto_execute_max_consumers_change = models.FloatField(
+        default=DEFAULT_TERMS.auto_execute_max_consumers_change,
+        db_default=DEFAULT_TERMS.auto_execute_max_consumers_change,
+    )
+    auto_execute_per_day = models.PositiveIntegerField(
+        default=DEFAULT_TERMS.auto_execute_per_day,
+        db_default=DEFAULT_TERMS.auto_execute_per_day,
+    )
+    auto_execute_after = models.PositiveIntegerField(
+        default=DEFAULT_TERMS.auto_execute_after, db_default=DEFAULT_TERMS.auto_execute_after
+    )
     pause_when_window_closes = models.BooleanField(default=DEFAULT_TERMS.pause_when_window_closes)
     max_parallel_actions = models.PositiveIntegerField(default=DEFAULT_TERMS.max_parallel_actions)
     pace_s = models.FloatField(default=DEFAULT_TERMS.pace_s)
@@ -93,6 +129,25 @@ class Policy(BaseModel):
             models.CheckConstraint(
                 condition=Q(auto_approve_max_change__gte=0, auto_approve_max_change__lte=1),
                 name="policy_auto_approve_change_between_0_and_1",
+            ),
+            models.CheckConstraint(
+                condition=Q(auto_execute__in=sorted(AutoExecution.values)),
+                name="policy_auto_execute_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(auto_execute_max_share__gte=0, auto_execute_max_share__lte=1)
+                & Q(auto_execute_max_rate_change__gte=0, auto_execute_max_rate_change__lte=1)
+                & Q(
+                    auto_execute_max_consumers_change__gte=0,
+                    auto_execute_max_consumers_change__lte=1,
+                ),
+                name="policy_auto_execute_bounds_between_0_and_1",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    auto_execute_per_day__lte=MOST_PER_DAY, auto_execute_after__lte=MOST_PER_DAY
+                ),
+                name="policy_auto_execute_counts_at_most_1000",
             ),
             models.CheckConstraint(
                 condition=Q(max_parallel_actions__gte=1, max_parallel_actions__lte=1000),
@@ -176,6 +231,12 @@ class Policy(BaseModel):
             ),
             auto_approve_max_share=self.auto_approve_max_share,
             auto_approve_max_change=self.auto_approve_max_change,
+            auto_execute=AutoExecute(self.auto_execute),
+            auto_execute_max_share=self.auto_execute_max_share,
+            auto_execute_max_rate_change=self.auto_execute_max_rate_change,
+            auto_execute_max_consumers_change=self.auto_execute_max_consumers_change,
+            auto_execute_per_day=self.auto_execute_per_day,
+            auto_execute_after=self.auto_execute_after,
             pause_when_window_closes=self.pause_when_window_closes,
             max_parallel_actions=self.max_parallel_actions,
             pace_s=self.pace_s,
@@ -252,3 +313,47 @@ class PolicyWindow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.effect} {self.cron} for {self.duration_s} s"
+
+
+class AutomaticStop(BaseModel):
+    """Store a time during which Weir did nothing by itself: who stopped it, and who let it go on.
+
+    While one has no end, no schedule or trigger fires, no plan is approved or begun without a
+    person, rates and parts stay as they are, and executions that Weir began wait after their step.
+    """
+
+    stopped_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    reason = models.CharField(max_length=500)
+    ended_at = models.DateTimeField(null=True)
+    ended_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+    end_reason = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["ended_at"],
+                condition=Q(ended_at=None),
+                nulls_distinct=False,
+                name="one_automatic_stop_at_a_time",
+            ),
+            models.CheckConstraint(condition=~Q(reason=""), name="automatic_stop_has_a_reason"),
+            models.CheckConstraint(
+                condition=Q(ended_at=None, ended_by=None)
+                | Q(ended_at__isnull=False, ended_by__isnull=False),
+                name="automatic_stop_was_ended_by_somebody",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"stop of {self.created_at:%Y-%m-%d %H:%M:%S} UTC"
+
+    @property
+    def text(self) -> str:
+        """Return who stopped it and why, as a sentence."""
+        who = self.stopped_by.display_name
+        return f"{who} stopped everything that Weir does by itself: {self.reason.rstrip('.')}."

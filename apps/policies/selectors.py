@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from django.db.models import Q, QuerySet
 
 from apps.accounts.selectors import account_control
-from apps.policies.domain.terms import DEFAULT_TERMS, Terms
-from apps.policies.models import Policy
+from apps.policies.domain.terms import DEFAULT_TERMS, AutoExecute, Terms
+from apps.policies.models import AutomaticStop, Policy
 from apps.systems.models import System
 
 
@@ -22,6 +22,11 @@ def default_terms() -> Terms:
     return row.own_terms if row else DEFAULT_TERMS
 
 
+def stop_now() -> AutomaticStop | None:
+    """Return what keeps Weir from doing anything by itself; None: nothing does."""
+    return AutomaticStop.objects.select_related("stopped_by").filter(ended_at=None).first()
+
+
 def terms_for(system: System) -> Terms:
     """Return what holds for one system."""
     return terms_for_systems([system.pk])[system.pk]
@@ -34,16 +39,27 @@ class InForce:
 
     terms: Terms
     auto_approval_by: frozenset[int]
+    stop: AutomaticStop | None = None
+    """What keeps Weir from doing anything by itself, if anything does."""
 
 
 def in_force(systems: Iterable[int]) -> dict[int, InForce]:
-    """Return what holds for each system, by its key; three queries for all of them together, and
+    """Return what holds for each system, by its key; four queries for all of them together, and
     one for everybody who decided what is approved without a person."""
+    stop = stop_now()
+    return {key: replace(held, stop=stop) for key, held in _in_force_of(systems).items()}
+
+
+def _in_force_of(systems: Iterable[int]) -> dict[int, InForce]:
     keys = set(systems)
     rows = {row.system_id: row for row in policy_rows().filter(Q(system__in=keys) | Q(system=None))}
     found = {key: _in_force(rows.get(key), rows.get(None)) for key in keys}
     deciders = frozenset[int]().union(
-        *(held.auto_approval_by for held in found.values() if held.terms.auto_approve_max_share > 0)
+        *(
+            held.auto_approval_by
+            for held in found.values()
+            if held.terms.auto_approve_max_share > 0 or held.terms.auto_execute != AutoExecute.OFF
+        )
     )
     # Whoever made a decider, or set their password, has decided as much.
     makers = {person: account_control(person).makers for person in deciders}
@@ -69,7 +85,7 @@ def _in_force(own: Policy | None, default: Policy | None) -> InForce:
 
 def terms_for_systems(systems: Iterable[int]) -> dict[int, Terms]:
     """Return the terms alone of `in_force`."""
-    return {key: held.terms for key, held in in_force(systems).items()}
+    return {key: held.terms for key, held in _in_force_of(systems).items()}
 
 
 def terms_of(policy: Policy) -> Terms:

@@ -1,25 +1,36 @@
-"""Create and change policies; each change has a version and an entry in the audit."""
+"""Create and change policies, each change with a version and an entry in the audit; stop what Weir
+does by itself, and let it go on."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
 from django.apps import apps
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.common.errors import ApplicationError, check_version
+from apps.common.errors import ApplicationError, Conflict, check_version
 from apps.common.events import publish
-from apps.policies.domain.terms import DEFAULT_TERMS, ApprovalRule, Effect, Terms, Window
+from apps.policies.domain.terms import (
+    DEFAULT_TERMS,
+    ApprovalRule,
+    AutoExecute,
+    Effect,
+    Terms,
+    Window,
+)
 from apps.policies.domain.windows import cron_error, timezone_error
-from apps.policies.models import Policy, PolicyRule, PolicyWindow
-from apps.policies.selectors import policy_rows, terms_of
+from apps.policies.models import AutomaticStop, Policy, PolicyRule, PolicyWindow
+from apps.policies.selectors import policy_rows, stop_now, terms_of
 from apps.systems.models import System
 
 LISTS = ("approval_rules", "windows")
-AUTO_APPROVAL = ("auto_approve_max_share", "auto_approve_max_change")
+AUTO_APPROVAL = tuple(
+    spec.name for spec in fields(Terms) if spec.name.startswith(("auto_approve_", "auto_execute"))
+)
 
 
 @transaction.atomic
@@ -92,13 +103,64 @@ def policy_update(
         reason=reason,
     )
     publish("policy", id=row.public_id, system=row.system.public_id if row.system else None)
-    for path in followers():
-        transaction.on_commit(import_string(path), robust=True)
+    _followed()
     return fresh
 
 
+@transaction.atomic
+def automatic_stop(*, actor: User, reason: str) -> AutomaticStop:
+    """Stop everything that Weir does by itself, in all systems: what runs stops at a safe point.
+
+    Raises ApplicationError without a reason, Conflict `already_stopped`.
+    """
+    if not reason.strip():
+        raise ApplicationError.of_field("reason", "Say why, for those who find it stopped.")
+    try:
+        with transaction.atomic():
+            row = AutomaticStop.objects.create(stopped_by=actor, reason=reason.strip())
+    except IntegrityError as error:
+        stop = stop_now()
+        who = f" by {stop.stopped_by.display_name}" if stop else ""
+        raise Conflict("already_stopped", f"Automatic action is stopped already{who}.") from error
+    _stop_changed(row, actor, "stop", row.reason)
+    return row
+
+
+@transaction.atomic
+def automatic_resume(*, stop: AutomaticStop, actor: User, reason: str = "") -> AutomaticStop:
+    """Let Weir do again by itself what policies, schedules and triggers say.
+
+    Raises Conflict `not_in_this_state` where this stop has ended.
+    """
+    row = AutomaticStop.objects.select_for_update(of=("self",)).get(pk=stop.pk)
+    if row.ended_at is not None:
+        raise Conflict("not_in_this_state", f"The {row} has ended already.")
+    row.ended_at, row.ended_by, row.end_reason = timezone.now(), actor, reason.strip()
+    row.save()
+    _stop_changed(row, actor, "resume", row.end_reason)
+    return row
+
+
+def _stop_changed(row: AutomaticStop, actor: User, action: str, reason: str) -> None:
+    record(
+        actor=actor,
+        action=action,
+        object_kind="automatic_stop",
+        object_id=row.public_id,
+        object_name="everything automatic",
+        reason=reason,
+    )
+    publish("automatic_stop", id=row.public_id)
+    _followed()
+
+
+def _followed() -> None:
+    for path in followers():
+        transaction.on_commit(import_string(path), robust=True)
+
+
 def followers() -> Iterator[str]:
-    """Return what acts at once on a changed policy: apps above this one name it.
+    """Return what acts at once on a changed policy or stop: apps above this one name it.
 
     An `AppConfig` does so as `follows_policies = ("apps.plans.services.windows_hold",)`.
     """
@@ -128,6 +190,8 @@ def _typed(name: str, value: Any) -> Any:
             else Window(**{**window, "effect": Effect(window["effect"])})
             for window in value
         )
+    if name == "auto_execute":
+        return AutoExecute(value)
     return value
 
 

@@ -28,7 +28,7 @@ from apps.executions.models import ACTIVE_NAMES, Execution, Setting
 from apps.executions.services.settings import settings_control
 from apps.policies.domain.terms import Terms
 from apps.policies.domain.windows import window_state
-from apps.policies.selectors import terms_for_systems
+from apps.policies.selectors import stop_now, terms_for_systems
 from apps.systems.models import System
 from apps.telemetry.selectors.measured import Measured, measured
 from apps.topology.models import Link
@@ -66,6 +66,9 @@ _stepped: dict[int, float] = {}
 
 def rates_control() -> int:
     """Run one tick of the coordinator. Returns how many systems took a step."""
+    if stop_now() is not None:
+        # Rates stay where they are: restoring the approved ones would be a change, too.
+        return 0
     enforced = Setting.objects.filter(kind=RATE, in_force__isnull=False).values("system")
     systems = list(System.objects.filter(pk__in=enforced))
     terms = terms_for_systems(system.pk for system in systems)

@@ -1,4 +1,5 @@
-"""Store schedules, triggers, and the record of every time one of them fired."""
+"""Store schedules, triggers, the record of every time one of them fired, and what was decided about
+carrying its plan out without a person."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -25,6 +26,7 @@ class Then(models.TextChoices):
     NONE = "none", "Compute only"
     DRAFT = "draft", "Make a draft plan"
     SUBMIT = "submit", "Make a plan and submit it"
+    EXECUTE = "execute", "Make a plan and carry it out, as far as the policy lets Weir"
 
 
 class Kind(models.TextChoices):
@@ -52,6 +54,23 @@ class Outcome(models.TextChoices):
     NOTHING = "nothing", "Nothing to change"
     KEPT = "kept", "Another plan stands"
     STALE = "stale", "The model moved meanwhile"
+
+
+class Choice(models.TextChoices):
+    """Name what was decided about a plan that Weir may carry out without a person."""
+
+    EXECUTE = "execute", "Carry it out"
+    WOULD_EXECUTE = "would_execute", "Would have carried it out"
+    LEAVE = "leave", "Leave it to people"
+
+
+class End(models.TextChoices):
+    """Name what became of a plan that Weir was to carry out without a person."""
+
+    WENT_WELL = "went_well", "It brought what it promised"
+    UNKNOWN = "unknown", "It cannot be told what it brought"
+    TAKEN_BACK = "taken_back", "Weir took it back"
+    GIVEN_UP = "given_up", "Left to people"
 
 
 def default_subject() -> str:
@@ -233,3 +252,52 @@ class Firing(BaseModel):
 
     def __str__(self) -> str:
         return f"{self.cause} at {self.created_at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+class AutomaticDecision(BaseModel):
+    """Store what was decided about carrying a firing's plan out without a person, and what became
+    of it; never deleted."""
+
+    system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="decisions")
+    firing = models.OneToOneField(Firing, on_delete=models.CASCADE, related_name="decision")
+    plan = models.ForeignKey(Plan, on_delete=models.CASCADE, related_name="decisions")
+    choice = models.CharField(max_length=16, choices=Choice.choices)
+    because = models.TextField()
+    waits_because = models.TextField(
+        blank=True, help_text="Why nothing goes on now; empty: it does."
+    )
+    began_at = models.DateTimeField(null=True, help_text="When its execution began.")
+    burn_before = models.FloatField(
+        null=True,
+        help_text="The fastest burn of an error budget then, as a share of what fires an alert.",
+    )
+    roll_back = models.ForeignKey(Plan, on_delete=models.SET_NULL, null=True, related_name="+")
+    roll_back_because = models.TextField(blank=True)
+    end = models.CharField(max_length=16, choices=End.choices, blank=True)
+    ended_at = models.DateTimeField(null=True)
+    ended_because = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["system", "-id"], name="decision_by_system"),
+            models.Index(fields=["updated_at"], name="decision_by_change"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["system"],
+                condition=Q(choice=Choice.EXECUTE.value, ended_at=None),
+                name="one_decision_under_way_per_system",
+            ),
+            models.CheckConstraint(
+                condition=Q(choice__in=sorted(Choice.values)), name="decision_choice_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(ended_at=None, end="")
+                | Q(ended_at__isnull=False, end__in=sorted(End.values), choice="execute"),
+                name="decision_ended_somehow",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"decision about {self.plan}"

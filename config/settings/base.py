@@ -336,6 +336,7 @@ WEIR_LOOPS = [
     ("apps.rate_control.services.rates_control", 1.0, 1.0, 0.05),
     ("apps.adaptation.services.adaptation_tick", 0.5, 2.0, 0.05),
     ("apps.recomputation.services.recomputation_tick", 1.0, 2.0, 0.05),
+    ("apps.recomputation.services.decisions_advance", 2.0, 10.0, 1.0),
     # Nobody waits for these within a second, and they cost more.
     ("apps.inbox.services.items_keep", 2.0, 5.0, 0.5),
     ("apps.inbox.services.backlog_items_keep", 30.0, 30.0, 30.0),

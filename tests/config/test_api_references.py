@@ -14,6 +14,8 @@ NAMED_OTHERWISE = {
     *("RunDetail.allocation", "RunDetail.study", "RunDetail.overlay_evaluation"),
     # A firing has no name; `merged_into` is another one.
     "Firing.merged_into",
+    # Nor has a stop: `stop_text` says whose it is.
+    "Automation.stop",
     # Their `name`, `id` or `flow` is the name of the same object.
     *("Outcome.plan", "OutcomeDetail.plan", "Round.placement"),
     *("Shortage.object", "RelaxedNumber.object", "FlowLoad.object"),

@@ -14,6 +14,8 @@ from apps.audit.services import events_number
 from apps.executions.services import executions_tick
 from apps.pipeline.services.sums import sums_add_waiting
 from apps.plans.services import plan_execute
+from apps.policies.services import automatic_resume, automatic_stop
+from apps.recomputation.models import AutomaticDecision, Firing
 from apps.webhooks.services import deliveries_queue
 from tests.conftest import client_of
 from tests.factories import make_user
@@ -124,6 +126,13 @@ def _make_plans(boss: User) -> None:
         plan = make_plan(harbour.system, boss, [rate(40.0, limit)], kind=kind)
         if limit < 30.0:
             submitted(plan, boss)
+    firing = Firing.objects.create(
+        system=harbour.system, cause="nightly", why="Due.", then="execute", account="schedule"
+    )
+    AutomaticDecision.objects.create(
+        system=harbour.system, firing=firing, plan=plan, choice="leave", because="It is too large."
+    )
+    automatic_resume(stop=automatic_stop(actor=boss, reason="Load test"), actor=boss)
 
 
 def _shown(api: Any, world: World) -> Everything:

@@ -39,6 +39,7 @@ IF_MATCH = OpenApiParameter("If-Match", str, OpenApiParameter.HEADER, required=T
 COMMANDS = {
     "create_system": Permission.EDIT_MODEL,
     "start_run": Permission.START_RUN,
+    "stop_automatic": Permission.EXECUTE_PLAN,
     "manage_people": Permission.ADMINISTER,
     "manage_agents": Permission.ADMINISTER,
     "manage_tokens": Permission.OWN_ACCOUNT,

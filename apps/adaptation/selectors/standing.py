@@ -1,7 +1,7 @@
 """Read how adaptations stand: what holds them, and what has been decided."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ from apps.executions.models import ACTIVE_NAMES, Execution, Setting
 from apps.executions.services.adapted_parts import FlowParts
 from apps.executions.services.restored import restored_text
 from apps.policies.domain.windows import WindowState, window_state
-from apps.policies.selectors import terms_for
+from apps.policies.selectors import stop_now, terms_for
 from apps.systems.models import System
 from apps.telemetry.selectors import agents_of
 from weir.actions.set_bucket import KIND as BUCKET
@@ -37,6 +37,7 @@ class Surroundings:
     system: System
     now: datetime
     window: WindowState
+    """Closed, too, while everything automatic is stopped."""
     execution: Execution | None
     """Under way."""
     restored: str
@@ -55,13 +56,16 @@ class Surroundings:
 
 def surroundings_of(system: System, flows: Collection[str]) -> Surroundings:
     """Return what concerns the adaptations of these flows of the system now."""
-    now = timezone.now()
+    now, stop = timezone.now(), stop_now()
+    window = window_state(terms_for(system), now)
+    if stop is not None:
+        window = replace(window, open=False, closes_at=None, next_opens_at=None, text=stop.text)
     live = agents_of(system).filter(lease_until__gt=now)
     topics = Topic.objects.filter(system=system, name__in=list(flows))
     return Surroundings(
         system=system,
         now=now,
-        window=window_state(terms_for(system), now),
+        window=window,
         execution=Execution.objects.filter(system=system, state__in=ACTIVE_NAMES).first(),
         restored=restored_text(system),
         live=frozenset(live.values_list("broker__name", flat=True)),

@@ -46,9 +46,7 @@ class DemandView(APIView):
         now = present_demand(query["system"], timezone.now())
         search, topic = query["search"].casefold(), query.get("topic")
         rows = [
-            row
-            for row in now.rows
-            if search in row.name.casefold() and topic in (None, row.topic)
+            row for row in now.rows if search in row.name.casefold() and topic in (None, row.topic)
         ]
         body = {
             "settings": now.settings,

@@ -264,7 +264,9 @@ def execution_hold(
     waits = row.held and row.state in (ExecutionState.PAUSING, ExecutionState.PAUSED)
     if waits and not is_on_hold(row, timezone.now()):
         row.held = False
-        execution_move(row, ExecutionCommand.RESUME, actor=None, reason="The window is open again.")
+        execution_move(
+            row, ExecutionCommand.RESUME, actor=None, reason="Changes are allowed again."
+        )
     execution_advance(row.pk)
 
 

@@ -142,7 +142,8 @@ def _to_execute(plan: Plan, obstacle: str, now: datetime) -> Cause:
 
 def _obstacles(plans: list[Plan], now: datetime) -> dict[int, str]:
     """Return what keeps approved plans from being executed now, as far as it is not for operators
-    to end: a closed window, a change elsewhere, another execution, a restored database."""
+    to end: a closed window, a change elsewhere, another execution, a restored database; and what
+    Weir carries out by itself."""
     systems = {plan.system_id for plan in plans}
     busy = dict(
         Execution.objects.filter(system__in=systems, state__in=ACTIVE_NAMES).values_list(
@@ -161,6 +162,8 @@ def _obstacles(plans: list[Plan], now: datetime) -> dict[int, str]:
             obstacles[plan.pk] = refused[plan.pk]
         elif plan.system_id in busy:
             obstacles[plan.pk] = f"{busy[plan.system_id]} is being carried out."
+        elif plan.by_itself:
+            obstacles[plan.pk] = "Weir carries it out by itself."
     return obstacles
 
 

@@ -1,4 +1,5 @@
-"""Apply maintenance windows to plans under way: executions learn when to begin no further step."""
+"""Apply maintenance windows, and the stop of everything automatic, to plans under way: executions
+learn when to begin no further step."""
 
 import logging
 from datetime import datetime
@@ -16,14 +17,15 @@ logger = logging.getLogger(__name__)
 
 
 def windows_hold() -> int:
-    """Run one tick of the coordinator: give each execution under way the windows' present state.
+    """Run one tick of the coordinator: give each execution under way the present state of
+    windows and stop.
 
     Returns how many learned something new.
     """
     now = timezone.now()
     plans = list(
         Plan.objects.filter(state=PlanState.EXECUTING, execution__state__in=ACTIVE_NAMES)
-        .select_related("system", "execution")
+        .select_related("system", "execution__started_by")
         .defer("document")
         .order_by("id")
     )
@@ -54,9 +56,9 @@ def _is_news(execution: Execution, ruling: Ruling, now: datetime) -> bool:
     overridden_at = execution.hold_overridden_at
     if overridden_at is not None:
         return ruling.opened_since(overridden_at)
-    if ruling.window_open and execution.held:
+    if ruling.may_go_on and execution.held:
         return True
-    if ruling.window_open or ruling.hold_at is None:
+    if ruling.may_go_on or ruling.hold_at is None:
         return execution.hold_at != ruling.hold_at or execution.held
     shown = execution.hold_at is not None and execution.hold_at <= now
     return not shown or execution.hold_because != ruling.hold_because

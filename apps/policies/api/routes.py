@@ -2,8 +2,9 @@
 
 from rest_framework.routers import BaseRouter
 
-from apps.policies.api.views import PolicyViewSet
+from apps.policies.api.views import AutomaticStopViewSet, PolicyViewSet
 
 
 def register(router: BaseRouter) -> None:
     router.register("policies", PolicyViewSet)
+    router.register("automatic-stops", AutomaticStopViewSet)

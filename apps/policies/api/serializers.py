@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
 from apps.accounts.domain.roles import Permission
-from apps.common.api.fields import EDIT_ONLY, Amount, command_list
+from apps.common.api.fields import EDIT_ONLY, Amount, choices, command_list
 from apps.common.api.forms import Form
 from apps.policies.domain.terms import EVERY_KIND, Terms
 from apps.policies.domain.windows import cron_error, timezone_error
@@ -19,10 +19,15 @@ from apps.policies.models import (
     LONGEST_TTL_S,
     LONGEST_WINDOW_S,
     MOST_APPROVALS,
+    MOST_PER_DAY,
+    AutoExecution,
+    AutomaticStop,
     Policy,
     WindowEffect,
 )
 from apps.policies.selectors import terms_of
+
+STOP_COMMANDS = choices("resume")
 
 
 class _Row(Form[Any]):
@@ -105,6 +110,41 @@ class PolicySerializer(Form[Policy]):
     )
     auto_approve_max_change = Amount(
         max_value=1, required=False, help_text="Largest relative change of a value."
+    )
+    auto_execute = serializers.ChoiceField(
+        choices=AutoExecution.choices,
+        required=False,
+        help_text="What becomes of plans of schedules and triggers whose `then` is `execute`.",
+    )
+    auto_execute_max_share = Amount(
+        max_value=1,
+        required=False,
+        help_text="Share of the brokers that a plan touches at most, which Weir carries out "
+        "without a person.",
+    )
+    auto_execute_max_rate_change = Amount(
+        max_value=1,
+        required=False,
+        help_text="The same for the largest change of a rate or bucket, as a share of the larger "
+        "of what it was and will be.",
+    )
+    auto_execute_max_consumers_change = Amount(
+        max_value=1,
+        required=False,
+        help_text="The same for the largest change of a limit of consumers, as such a share.",
+    )
+    auto_execute_per_day = serializers.IntegerField(
+        min_value=0,
+        max_value=MOST_PER_DAY,
+        required=False,
+        help_text="Plans that Weir begins without a person within 24 hours at most.",
+    )
+    auto_execute_after = serializers.IntegerField(
+        min_value=0,
+        max_value=MOST_PER_DAY,
+        required=False,
+        help_text="How many plans of its kind that people approved have to have brought what they "
+        "promised before, since one that Weir began last went wrong.",
     )
     windows = WindowSerializer(many=True, required=False)
     pause_when_window_closes = serializers.BooleanField(
@@ -199,3 +239,42 @@ class _InForce:
         if name in Terms.__dataclass_fields__:
             return getattr(self._terms, name)
         return getattr(self._policy, name)
+
+
+class AutomaticStopSerializer(serializers.ModelSerializer[AutomaticStop]):
+    """Describe a time during which Weir did nothing by itself."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    stopped_by = serializers.UUIDField(source="stopped_by.public_id", read_only=True)
+    stopped_by_name = serializers.CharField(source="stopped_by.display_name", read_only=True)
+    reason = serializers.CharField(max_length=500, help_text="Why, for those who find it stopped.")
+    stopped_at = serializers.DateTimeField(source="created_at", read_only=True)
+    ended_by = serializers.UUIDField(
+        source="ended_by.public_id", read_only=True, allow_null=True, default=None
+    )
+    ended_by_name = serializers.CharField(
+        source="ended_by.display_name", read_only=True, allow_null=True, default=None
+    )
+    allowed_commands = serializers.SerializerMethodField()
+
+    class Meta:
+        model = AutomaticStop
+        fields = [
+            *("id", "stopped_by", "stopped_by_name", "reason", "stopped_at"),
+            *("ended_by", "ended_by_name", "ended_at", "end_reason", "allowed_commands"),
+        ]
+        read_only_fields = [name for name in fields if name != "reason"]
+
+    @extend_schema_field(command_list(STOP_COMMANDS))
+    def get_allowed_commands(self, stop: AutomaticStop) -> list[str]:
+        request = self.context.get("request")
+        may = request is not None and Permission.EXECUTE_PLAN in granted(request)
+        return ["resume"] if may and stop.ended_at is None else []
+
+
+class AutomaticResumeSerializer(Form[Any]):
+    """Read why Weir may do again by itself what policies, schedules and triggers say."""
+
+    reason = serializers.CharField(
+        required=False, allow_blank=True, default="", max_length=500, help_text="Kept beside it."
+    )

@@ -7,6 +7,7 @@ Pure: terms and plain values in, numbers and sentences out. `blast_radius` is wh
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from apps.common.formatting import percent
 from apps.policies.domain.terms import EVERY_KIND, ApprovalRule, Terms
 from weir import actions
 from weir.actions.adapt_parts import KIND as ORDER
+from weir.actions.set_flow_rate import KIND as SET_FLOW_RATE
+from weir.actions.set_population import KIND as SET_POPULATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,6 +89,69 @@ def auto_approves(terms: Terms, plan: Plan, blast_radius: Mapping[str, Any]) -> 
         f"(at most {percent(terms.auto_approve_max_share)}) and changes no value by more than "
         f"{percent(largest, 1)} (at most {percent(terms.auto_approve_max_change, 1)})."
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Whether a plan is within the bounds of what Weir carries out by itself, as a sentence."""
+
+    kept: bool
+    because: str
+
+
+def execution_bounds(terms: Terms, plan: Plan, blast_radius: Mapping[str, Any]) -> Bounds:
+    """Return whether a plan is so small that Weir may carry it out without a person.
+
+    Only rates and limits of consumers qualify that were in force before and stay in force. How many
+    have begun lately, and whether enough plans have gone well, others count.
+    """
+    changes = {SET_FLOW_RATE: 0.0, SET_POPULATION: 0.0}
+    for action in (action for step in plan.steps for action in step.actions):
+        if action.kind not in changes:
+            return Bounds(kept=False, because="It changes more than rates and limits of consumers.")
+        change = _share_changed(action)
+        if change is None:
+            return Bounds(kept=False, because="It sets a first limit, or lifts one.")
+        changes[action.kind] = max(changes[action.kind], change)
+    parts = [
+        ("touches {} of the brokers", touched_share(blast_radius), terms.auto_execute_max_share),
+        (
+            "changes a rate or bucket by {}",
+            changes[SET_FLOW_RATE],
+            terms.auto_execute_max_rate_change,
+        ),
+        (
+            "changes a limit of consumers by {}",
+            changes[SET_POPULATION],
+            terms.auto_execute_max_consumers_change,
+        ),
+    ]
+    # Within a part in 1e9: a change of exactly the bound is within it, however it was worked out.
+    over = [part for part in parts if part[1] > part[2] * (1 + 1e-9)]
+    shown = [
+        f"{words.format(percent(value, 1))} (at most {percent(most, 1)})"
+        for words, value, most in over or parts
+        if over or value > 0
+    ]
+    *first, last = shown or ["changes nothing"]
+    words = f"{', '.join(first)} and {last}" if first else last
+    return Bounds(kept=not over, because=f"It {words}.")
+
+
+def _share_changed(action: Action) -> float | None:
+    """Return by how much a value changes, as a share of the larger of before and after; None where
+    there is none before or after. So 0 may become anything where all of a value may change."""
+    before, after = action.before, action.after
+    if before is None or after is None or set(before) != set(after):
+        return None
+    shares = [0.0]
+    for name in before:
+        old, new = before[name], after[name]
+        if isinstance(old, int | float) and isinstance(new, int | float):
+            shares.append(abs(new - old) / (max(abs(old), abs(new)) or 1.0))
+        elif old != new:
+            return None
+    return max(shares)
 
 
 def _change(action: Action) -> float:

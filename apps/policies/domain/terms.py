@@ -15,6 +15,17 @@ class Effect(StrEnum):
     DENY = "deny"
 
 
+class AutoExecute(StrEnum):
+    """Name what becomes of plans that Weir may carry out without a person."""
+
+    OFF = "off"
+    """People decide about every plan."""
+    DRY = "dry"
+    """People decide; what Weir would have carried out is recorded."""
+    ON = "on"
+    """Weir approves and carries out what is within the bounds."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRule:
     """Ask for approvals of plans of a kind that touch at least this share of the system."""
@@ -47,6 +58,17 @@ class Terms:
     """Plans that touch at most this share of the brokers may go without a person; 0: never."""
     auto_approve_max_change: float = 0.1
     """... if no value changes by more than this, relative to what it was."""
+    auto_execute: AutoExecute = AutoExecute.OFF
+    auto_execute_max_share: float = 0.5
+    """Plans that touch at most this share of the brokers may be carried out without a person."""
+    auto_execute_max_rate_change: float = 0.2
+    """... if no rate or bucket changes by more than this share of the larger, old or new,"""
+    auto_execute_max_consumers_change: float = 0.2
+    """... and no limit of consumers by more than this,"""
+    auto_execute_per_day: int = 4
+    """... and no more than so many have begun within 24 hours,"""
+    auto_execute_after: int = 5
+    """... after so many plans that people approved did what they promised."""
     windows: tuple[Window, ...] = ()
     pause_when_window_closes: bool = True
     """A plan under way pauses after its running step when changes are no longer allowed."""

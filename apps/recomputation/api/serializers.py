@@ -1,4 +1,4 @@
-"""Describe schedules, triggers and firings over the REST API."""
+"""Describe schedules, triggers, firings and what Weir carries out by itself over the REST API."""
 
 from typing import Any
 
@@ -10,11 +10,24 @@ from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import Amount, choices, command_list
 from apps.common.api.forms import Form
 from apps.policies.domain.windows import cron_error, timezone_error
+from apps.policies.models import AutoExecution
 from apps.recomputation.domain.timing import LEAST_EVERY_S, LONGEST_EVERY_S, in_words
-from apps.recomputation.models import LONGEST_WAIT_S, Firing, Kind, Outcome, Schedule, Then
+from apps.recomputation.models import (
+    LONGEST_WAIT_S,
+    AutomaticDecision,
+    Choice,
+    End,
+    Firing,
+    Kind,
+    Outcome,
+    Schedule,
+    Then,
+)
+from apps.recomputation.selectors.automatic import promised_gain
 from apps.runs.selectors import schedulable_choices
 from apps.systems.api.entities import SystemReference
 from weir.lifecycle.firings import FiringState
+from weir.lifecycle.plans import PlanState
 
 SUBJECTS = schedulable_choices()
 """The kinds of computation that can be computed again."""
@@ -235,3 +248,145 @@ class SchedulePreviewQuery(Form[Any]):
     )
     cron = serializers.CharField(required=False, allow_blank=True, default="", max_length=100)
     timezone = serializers.CharField(required=False, default="UTC", max_length=64)
+
+
+class AutomaticDecisionSerializer(serializers.ModelSerializer[AutomaticDecision]):
+    """Describe what was decided about carrying a plan out without a person, and what became of
+    it."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    system = serializers.UUIDField(source="system.public_id", read_only=True)
+    system_name = serializers.CharField(source="system.name", read_only=True)
+    firing = serializers.UUIDField(source="firing.public_id", read_only=True)
+    firing_name = serializers.CharField(source="firing.cause", read_only=True)
+    plan = serializers.UUIDField(source="plan.public_id", read_only=True)
+    plan_name = serializers.CharField(source="plan", read_only=True)
+    plan_title = serializers.CharField(source="plan.title", read_only=True)
+    plan_state = serializers.ChoiceField(
+        source="plan.state", choices=[(state.value, state.value) for state in PlanState]
+    )
+    choice = serializers.ChoiceField(choices=Choice.choices, read_only=True)
+    because = serializers.CharField(read_only=True, help_text="Why, as sentences.")
+    gain = serializers.SerializerMethodField(
+        help_text="Gain of utility that the plan promises, as a share of what it was; null: it "
+        "promises none."
+    )
+    waits_because = serializers.CharField(
+        read_only=True, help_text="Why nothing goes on now; empty: nothing waits."
+    )
+    began_at = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="When Weir began it; null: it has not."
+    )
+    roll_back = serializers.UUIDField(
+        source="roll_back.public_id",
+        read_only=True,
+        allow_null=True,
+        default=None,
+        help_text="The plan by which Weir takes it back.",
+    )
+    roll_back_name = serializers.CharField(
+        source="roll_back", read_only=True, allow_null=True, default=None
+    )
+    roll_back_because = serializers.CharField(
+        read_only=True, help_text="Why it is taken back; empty: it is not."
+    )
+    end = serializers.ChoiceField(
+        choices=End.choices,
+        allow_blank=True,
+        read_only=True,
+        help_text="Empty: it is not over, or was never to be carried out.",
+    )
+    decided_at = serializers.DateTimeField(source="created_at", read_only=True)
+
+    class Meta:
+        model = AutomaticDecision
+        fields = [
+            *("id", "system", "system_name", "firing", "firing_name", "plan", "plan_name"),
+            *("plan_title", "plan_state", "choice", "because", "gain", "waits_because"),
+            *("began_at", "roll_back", "roll_back_name", "roll_back_because", "end"),
+            *("ended_at", "ended_because", "decided_at"),
+        ]
+        read_only_fields = fields
+
+    def get_gain(self, row: AutomaticDecision) -> float | None:
+        return promised_gain(row.plan)
+
+
+class AutomationQuery(Form[dict[str, Any]]):
+    """Read of which system it is shown how far Weir may act by itself."""
+
+    system = SystemReference()
+
+
+class AutomationSerializer(serializers.Serializer[Any]):
+    """Describe how far Weir may act by itself in a system, and what came of it in 30 days."""
+
+    system = serializers.UUIDField(source="system.public_id")
+    system_name = serializers.CharField(source="system.name")
+    auto_execute = serializers.ChoiceField(
+        source="terms.auto_execute", choices=AutoExecution.choices
+    )
+    stop = serializers.UUIDField(
+        source="stop.public_id",
+        default=None,
+        read_only=True,
+        allow_null=True,
+        help_text="What keeps Weir from doing anything by itself; null: nothing does.",
+    )
+    stop_text = serializers.CharField(
+        source="stop.text", default="", read_only=True, help_text="Who stopped it and why."
+    )
+    went_well = serializers.IntegerField(
+        source="trust.went_well",
+        help_text="Plans that people approved and that brought what they promised, of the kind "
+        "decided about last, since one that Weir began last went wrong.",
+    )
+    needed = serializers.IntegerField(
+        source="trust.needed", help_text="How many of these the policy asks for."
+    )
+    trust_text = serializers.CharField(source="trust.text", help_text="Both, as a sentence.")
+    begun_lately = serializers.IntegerField(
+        help_text="Plans that Weir has begun by itself within the last 24 hours."
+    )
+    per_day = serializers.IntegerField(
+        source="terms.auto_execute_per_day", help_text="How many of these the policy allows."
+    )
+    since = serializers.DateTimeField(help_text="When what follows begins.")
+    would_execute = serializers.IntegerField(
+        source="dry_run.plans", help_text="Plans that Weir would have carried out."
+    )
+    would_last_s = serializers.FloatField(
+        source="dry_run.seconds",
+        help_text="For how long one of them would have been in force and was not, s.",
+    )
+    would_gain = serializers.FloatField(
+        source="dry_run.gain",
+        allow_null=True,
+        help_text="Mean gain of utility over that time, as they promised, as a share of what it "
+        "was; null: none was promised.",
+    )
+    under_way = serializers.SerializerMethodField(help_text="Plans it carries out or measures.")
+    brought = serializers.SerializerMethodField(help_text="Those that brought what they promised.")
+    taken_back = serializers.SerializerMethodField(help_text="Those that Weir took back.")
+    unknown = serializers.SerializerMethodField(
+        help_text="Those of which it cannot be told what they brought."
+    )
+    given_up = serializers.SerializerMethodField(
+        help_text="Those that Weir was to carry out and left to people."
+    )
+    left = serializers.IntegerField(help_text="Plans that were beyond the bounds of the policy.")
+
+    def get_under_way(self, row: Any) -> int:
+        return int(row.ends.get("", 0))
+
+    def get_brought(self, row: Any) -> int:
+        return int(row.ends.get(End.WENT_WELL, 0))
+
+    def get_taken_back(self, row: Any) -> int:
+        return int(row.ends.get(End.TAKEN_BACK, 0))
+
+    def get_unknown(self, row: Any) -> int:
+        return int(row.ends.get(End.UNKNOWN, 0))
+
+    def get_given_up(self, row: Any) -> int:
+        return int(row.ends.get(End.GIVEN_UP, 0))

@@ -1,9 +1,10 @@
-"""Serve schedules, triggers and firings over the REST API."""
+"""Serve schedules, triggers, firings and what Weir carries out by itself over the REST API."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
+from django.utils import timezone
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, status, viewsets
@@ -22,13 +23,16 @@ from apps.common.api.versioned import VersionedViewSet
 from apps.recomputation.api.serializers import (
     FIRING_STATES,
     SUBJECTS,
+    AutomaticDecisionSerializer,
+    AutomationQuery,
+    AutomationSerializer,
     FiringSerializer,
     SchedulePreviewQuery,
     SchedulePreviewSerializer,
     ScheduleSerializer,
     TriggerSerializer,
 )
-from apps.recomputation.models import Firing, Schedule, Trigger
+from apps.recomputation.models import AutomaticDecision, Choice, End, Firing, Schedule, Trigger
 from apps.recomputation.selectors import (
     firing_rows,
     last_firings,
@@ -36,6 +40,7 @@ from apps.recomputation.selectors import (
     schedule_rows,
     trigger_rows,
 )
+from apps.recomputation.selectors.automatic import automation_of, decision_rows
 from apps.recomputation.services import (
     rule_delete,
     schedule_create,
@@ -211,6 +216,59 @@ class FiringViewSet(
     search_fields = ["cause", "why", "detail"]
     ordering_fields = ["created_at"]
     ordering = ["-id"]
+
+
+class AutomaticDecisionFilter(ChangedFilter):
+    """Filter decisions by system, plan, choice and end."""
+
+    system = filters.UUIDFilter(field_name="system__public_id")
+    plan = filters.UUIDFilter(field_name="plan__public_id")
+    choice = filters.MultipleChoiceFilter(choices=Choice.choices)
+    end = filters.MultipleChoiceFilter(choices=End.choices)
+
+    class Meta:
+        model = AutomaticDecision
+        fields: list[str] = []
+
+
+class AutomaticDecisionViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[AutomaticDecision]
+):
+    """List what was decided about carrying plans out without a person, and what became of it."""
+
+    words: ClassVar[Mapping[str, str]] = {
+        "retrieve": "Return what was decided about carrying one plan out without a person."
+    }
+    queryset = decision_rows()
+    serializer_class = AutomaticDecisionSerializer
+    filterset_class = AutomaticDecisionFilter
+    filter_backends = [filters.DjangoFilterBackend, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    ordering_fields = ["created_at"]
+    ordering = ["-id"]
+
+
+class AutomationView(APIView):
+    """Show how far Weir may act by itself in a system."""
+
+    @extend_schema(
+        operation_id="automation_retrieve",
+        parameters=[AutomationQuery],
+        responses=AutomationSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        """Return how far Weir may act by itself, and what came of it in 30 days.
+
+        Of a dry run it is added up what the plans promised that Weir would have carried out, each
+        as long as it would have held: until the next one, or until it was stale, replaced, or
+        carried out by people.
+        """
+        form = AutomationQuery(data=request.query_params.dict())
+        form.is_valid(raise_exception=True)
+        automation = automation_of(form.validated_data["system"], timezone.now())
+        return Response(AutomationSerializer(automation).data)
 
 
 class SchedulePreviewView(APIView):

@@ -1,5 +1,6 @@
 """Edit schedules and triggers, fire them, and see every firing through to its end."""
 
+from apps.recomputation.services.automatic import decisions_advance
 from apps.recomputation.services.edit import (
     rule_delete,
     schedule_create,
@@ -16,6 +17,7 @@ from apps.recomputation.services.settle import (
 )
 
 __all__ = [
+    "decisions_advance",
     "firings_settle",
     "firings_start",
     "recomputation_tick",

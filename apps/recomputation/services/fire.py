@@ -13,6 +13,7 @@ from apps.accounts.models import User
 from apps.accounts.services import automatic_account
 from apps.audit.services import record
 from apps.common.events import publish
+from apps.policies.selectors import stop_now
 from apps.recomputation.domain.timing import in_words, next_time
 from apps.recomputation.models import Firing, Rule, Schedule, Then, Trigger
 from apps.recomputation.services.beat import beat_forget, beat_sync
@@ -30,7 +31,7 @@ SKEW = timedelta(seconds=1)
 DRIFT = timedelta(seconds=2)
 """A call later than this makes beat's entry be corrected."""
 
-STRENGTH = {Then.NONE: 0, Then.DRAFT: 1, Then.SUBMIT: 2}
+STRENGTH = {Then.NONE: 0, Then.DRAFT: 1, Then.SUBMIT: 2, Then.EXECUTE: 3}
 
 
 def lock_system(pk: int) -> System:
@@ -148,7 +149,8 @@ def _fire_if_due(pk: int, system_pk: int, *, late: timedelta) -> bool:
     system = lock_system(system_pk)
     row = Schedule.objects.select_for_update(of=("self",)).filter(pk=pk).first()
     now = timezone.now()
-    if row is None:
+    if row is None or stop_now() is not None:
+        # What is due while everything is stopped is caught up with once afterwards.
         return False
     if not row.enabled:
         beat_sync(row)

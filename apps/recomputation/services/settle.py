@@ -15,7 +15,9 @@ from apps.accounts.services import automatic_account
 from apps.common.errors import ApplicationError, Conflict
 from apps.plans.models import Plan
 from apps.plans.services import plan_shaped, plan_submit
-from apps.recomputation.models import Firing, Outcome, Then
+from apps.policies.selectors import stop_now
+from apps.recomputation.models import Choice, Firing, Outcome, Then
+from apps.recomputation.services.automatic import decide
 from apps.recomputation.services.evaluate_triggers import triggers_evaluate
 from apps.recomputation.services.fire import lock_system, move, schedules_catch_up
 from apps.runs.models import ENDED_NAMES, Run
@@ -33,13 +35,18 @@ REFUSED = {
     "plan_is_stale": Outcome.STALE,
 }
 """The reasons for which a plan may be refused, and the firing's outcome for each."""
+DECIDED = frozenset({Then.SUBMIT, Then.EXECUTE})
+"""What is to be done with results of which somebody, or the policy, decides."""
 
 
 def recomputation_tick() -> int:
-    """Fire triggers and missed schedules, settle what ended, and start what waits.
+    """Fire triggers and missed schedules, settle what ended, and start what waits; nothing fires
+    while everything automatic is stopped.
 
     Any number of processes may call it at once.
     """
+    if stop_now() is not None:
+        return firings_settle() + firings_start()
     return schedules_catch_up() + triggers_evaluate() + firings_settle() + firings_start()
 
 
@@ -141,7 +148,7 @@ def _settle(row: Firing) -> bool:
         with transaction.atomic():
             plan = _planned(row, make)
             plan_shaped(plan=plan, people=row.shaped_by)
-            outcome = _submitted(row, plan)
+            outcome, more = _submitted(row, plan)
     except Conflict as refusal:
         if refusal.code not in REFUSED:
             return _fail(row, refusal.message)
@@ -155,7 +162,8 @@ def _settle(row: Firing) -> bool:
         return True
     except ApplicationError as error:
         return _fail(row, error.message)
-    move(row, FiringCommand.FINISH, outcome=outcome, detail=f"{plan} {plan.title}", plan=plan)
+    detail = f"{plan} {plan.title}" + (f". {more}" if more else "")
+    move(row, FiringCommand.FINISH, outcome=outcome, detail=detail, plan=plan)
     return True
 
 
@@ -168,22 +176,35 @@ def _planned(row: Firing, make: Callable[[], Plan]) -> Plan:
     except Conflict as refusal:
         twin = _plan_named(refusal) if refusal.code == "plan_exists" else None
         waits = twin is not None and twin.state == PlanState.DRAFT
-        if twin and waits and row.then == Then.SUBMIT and twin.author and twin.author.automatic:
+        if twin and waits and row.then in DECIDED and twin.author and twin.author.automatic:
             return twin
         raise
 
 
-def _submitted(row: Firing, plan: Plan) -> Outcome:
-    if row.then != Then.SUBMIT:
-        return Outcome.DRAFTED
+def _submitted(row: Firing, plan: Plan) -> tuple[Outcome, str]:
+    """Send the plan for review where the firing says so; return the outcome, and what is to be said
+    of it beside the plan's name."""
+    if row.then not in DECIDED:
+        return Outcome.DRAFTED, ""
+    stop = stop_now()
+    if stop is not None:
+        return Outcome.DRAFTED, stop.text
     try:
-        fresh = plan_submit(plan=plan, actor=automatic_account(row.account))
+        with transaction.atomic():
+            decision = None
+            if row.then == Then.EXECUTE:
+                plan.refresh_from_db()
+                decision = decide(row, plan)
+            fresh = plan_submit(plan=plan, actor=automatic_account(row.account))
     except Conflict as refusal:
         if refusal.code != "would_overload":
             raise
         # A person may accept that; the page of the draft says what it would overload.
-        return Outcome.DRAFTED
-    return Outcome.APPROVED if fresh.state == PlanState.APPROVED else Outcome.SUBMITTED
+        return Outcome.DRAFTED, refusal.message if row.then == Then.EXECUTE else ""
+    more = "" if decision is None else f"{Choice(decision.choice).label}."
+    if decision is not None and decision.choice == Choice.LEAVE:
+        more += f" {decision.because}"
+    return Outcome.APPROVED if fresh.state == PlanState.APPROVED else Outcome.SUBMITTED, more
 
 
 def _plan_named(refusal: Conflict) -> Plan | None:

@@ -54,6 +54,7 @@ KINDS = {
     "correlation_suggestion": Kind("Suggested correlation keys", _DECIDED),
     "agent": Kind("Agents", ("enrol", "update", "revoke", "remove")),
     "policy": Kind("Policies", ("update",)),
+    "automatic_stop": Kind("Stops of everything automatic", ("stop", "resume")),
     "schedule": Kind("Schedules", _RULES),
     "trigger": Kind("Triggers", _RULES),
     "fit": Kind("Fitted resource models", ("apply", "discard", "undo")),

@@ -226,11 +226,15 @@ export const keys = {
     state: (system: string) => ["calibration", system, "state"] as const,
     settings: (system: string) => ["calibration", system, "settings"] as const,
   },
+  /** What keeps Weir from doing anything by itself. */
+  automaticStop: ["automatic-stop"] as const,
   recomputation: {
     all: ["recomputation"] as const,
     schedules: (system: string) => ["recomputation", system, "schedules"] as const,
     triggers: (system: string) => ["recomputation", system, "triggers"] as const,
     firings: (system: string) => ["recomputation", system, "firings"] as const,
+    automation: (system: string) => ["recomputation", system, "automation"] as const,
+    decisions: (system: string) => ["recomputation", system, "decisions"] as const,
     preview: (query: object) => ["recomputation-preview", query] as const,
     methods: (subject: string) => ["recomputation-methods", subject] as const,
   },

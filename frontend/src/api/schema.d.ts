@@ -384,6 +384,81 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/automatic-stops": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stop everything that Weir does by itself, let it go on, and see when it was stopped
+         * @description Stop everything that Weir does by itself, let it go on, and see when it was stopped.
+         *
+         *     Role: any.
+         */
+        get: operations["automatic_stops_list"];
+        put?: never;
+        /**
+         * Stop everything that Weir does by itself
+         * @description Stop everything that Weir does by itself.
+         *
+         *     In all systems: no schedule or trigger fires, no plan is approved or begun without a person,
+         *     rates and parts stay as they are, and executions that Weir began wait after their step.
+         *
+         *     Role: operator.
+         */
+        post: operations["automatic_stops_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/automatic-stops/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stop everything that Weir does by itself, let it go on, and see when it was stopped
+         * @description Stop everything that Weir does by itself, let it go on, and see when it was stopped.
+         *
+         *     Role: any.
+         */
+        get: operations["automatic_stops_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/automatic-stops/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let Weir do again by itself what policies, schedules and triggers say
+         * @description Let Weir do again by itself what policies, schedules and triggers say.
+         *
+         *     Role: operator.
+         */
+        post: operations["automatic_stops_resume_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/brokers": {
         parameters: {
             query?: never;
@@ -3603,6 +3678,76 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/recomputation/automation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return how far Weir may act by itself, and what came of it in 30 days
+         * @description Return how far Weir may act by itself, and what came of it in 30 days.
+         *
+         *     Of a dry run it is added up what the plans promised that Weir would have carried out, each
+         *     as long as it would have held: until the next one, or until it was stale, replaced, or
+         *     carried out by people.
+         *
+         *     Role: any.
+         */
+        get: operations["automation_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/recomputation/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what was decided about carrying plans out without a person, and what became of it
+         * @description List what was decided about carrying plans out without a person, and what became of it.
+         *
+         *     Role: any.
+         */
+        get: operations["recomputation_decisions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/recomputation/decisions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return what was decided about carrying one plan out without a person
+         * @description Return what was decided about carrying one plan out without a person.
+         *
+         *     Role: any.
+         */
+        get: operations["recomputation_decisions_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/recomputation/firings": {
         parameters: {
             query?: never;
@@ -6639,6 +6784,170 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             reason?: string;
+        };
+        /**
+         * @description - `off`: People decide about every plan.
+         *     - `dry`: People decide; what Weir would have carried out is recorded.
+         *     - `on`: Weir approves and carries out what is within the bounds.
+         * @enum {string}
+         */
+        AutoExecuteEnum: "off" | "dry" | "on";
+        /**
+         * @description - `execute`: Weir approves and carries it out.
+         *     - `would_execute`: Weir would have; the policy asks for a dry run.
+         *     - `leave`: People decide, because it is beyond the policy's bounds.
+         * @enum {string}
+         */
+        AutomaticChoiceEnum: "execute" | "would_execute" | "leave";
+        /**
+         * @description What was decided about carrying a plan out without a person, and what became of
+         *     it.
+         */
+        AutomaticDecision: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            /** Format: uuid */
+            readonly firing: string;
+            readonly firing_name: string;
+            /** Format: uuid */
+            readonly plan: string;
+            readonly plan_name: string;
+            readonly plan_title: string;
+            plan_state: components["schemas"]["PlanStateEnum"];
+            readonly choice: components["schemas"]["AutomaticChoiceEnum"];
+            /** @description Why, as sentences. */
+            readonly because: string;
+            /**
+             * Format: double
+             * @description Gain of utility that the plan promises, as a share of what it was; null: it promises none.
+             */
+            readonly gain: number | null;
+            /** @description Why nothing goes on now; empty: nothing waits. */
+            readonly waits_because: string;
+            /**
+             * Format: date-time
+             * @description When Weir began it; null: it has not.
+             */
+            readonly began_at: string | null;
+            /**
+             * Format: uuid
+             * @description The plan by which Weir takes it back.
+             */
+            readonly roll_back: string | null;
+            readonly roll_back_name: string | null;
+            /** @description Why it is taken back; empty: it is not. */
+            readonly roll_back_because: string;
+            /** @description Empty: it is not over, or was never to be carried out. */
+            readonly end: components["schemas"]["AutomaticEndEnum"] | components["schemas"]["BlankEnum"];
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            readonly ended_because: string;
+            /** Format: date-time */
+            readonly decided_at: string;
+        };
+        /**
+         * @description - `went_well`: It brought what it promised.
+         *     - `unknown`: It cannot be told what it brought; it stays in force.
+         *     - `taken_back`: What it promised did not come, or an error budget burned: Weir took it back.
+         *     - `given_up`: Weir did not carry it out, or could not take it back; people decide.
+         * @enum {string}
+         */
+        AutomaticEndEnum: "went_well" | "unknown" | "taken_back" | "given_up";
+        /** @description Why Weir may do again by itself what policies, schedules and triggers say. */
+        AutomaticResumeRequest: {
+            /**
+             * @description Kept beside it.
+             * @default
+             */
+            reason: string;
+        };
+        /** @description A time during which Weir did nothing by itself. */
+        AutomaticStop: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly stopped_by: string;
+            readonly stopped_by_name: string;
+            /** @description Why, for those who find it stopped. */
+            reason: string;
+            /** Format: date-time */
+            readonly stopped_at: string;
+            /** Format: uuid */
+            readonly ended_by: string | null;
+            readonly ended_by_name: string | null;
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            readonly end_reason: string;
+            readonly allowed_commands: components["schemas"]["AutomaticStopCommandEnum"][];
+        };
+        /**
+         * @description - `resume`: Let Weir do again by itself what policies, schedules and triggers say.
+         * @enum {string}
+         */
+        AutomaticStopCommandEnum: "resume";
+        /** @description A time during which Weir did nothing by itself. */
+        AutomaticStopRequest: {
+            /** @description Why, for those who find it stopped. */
+            reason: string;
+        };
+        /** @description How far Weir may act by itself in a system, and what came of it in 30 days. */
+        Automation: {
+            /** Format: uuid */
+            system: string;
+            system_name: string;
+            auto_execute: components["schemas"]["AutoExecuteEnum"];
+            /**
+             * Format: uuid
+             * @description What keeps Weir from doing anything by itself; null: nothing does.
+             */
+            readonly stop: string | null;
+            /**
+             * @description Who stopped it and why.
+             * @default
+             */
+            readonly stop_text: string;
+            /** @description Plans that people approved and that brought what they promised, of the kind decided about last, since one that Weir began last went wrong. */
+            went_well: number;
+            /** @description How many of these the policy asks for. */
+            needed: number;
+            /** @description Both, as a sentence. */
+            trust_text: string;
+            /** @description Plans that Weir has begun by itself within the last 24 hours. */
+            begun_lately: number;
+            /** @description How many of these the policy allows. */
+            per_day: number;
+            /**
+             * Format: date-time
+             * @description When what follows begins.
+             */
+            since: string;
+            /** @description Plans that Weir would have carried out. */
+            would_execute: number;
+            /**
+             * Format: double
+             * @description For how long one of them would have been in force and was not, s.
+             */
+            would_last_s: number;
+            /**
+             * Format: double
+             * @description Mean gain of utility over that time, as they promised, as a share of what it was; null: none was promised.
+             */
+            would_gain: number | null;
+            /** @description Plans it carries out or measures. */
+            readonly under_way: number;
+            /** @description Those that brought what they promised. */
+            readonly brought: number;
+            /** @description Those that Weir took back. */
+            readonly taken_back: number;
+            /** @description Those of which it cannot be told what they brought. */
+            readonly unknown: number;
+            /** @description Those that Weir was to carry out and left to people. */
+            readonly given_up: number;
+            /** @description Plans that were beyond the bounds of the policy. */
+            left: number;
         };
         /**
          * @description The messages of one reliable topic that wait at their gate, and when they are
@@ -11882,6 +12191,36 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["AuditEntry"][];
         };
+        PaginatedAutomaticDecisionList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["AutomaticDecision"][];
+        };
+        PaginatedAutomaticStopList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["AutomaticStop"][];
+        };
         PaginatedBrokerList: {
             /** @description Rows on all pages together. */
             count: number;
@@ -13167,6 +13506,27 @@ export interface components {
              * @description Largest relative change of a value.
              */
             auto_approve_max_change?: number;
+            /** @description What becomes of plans of schedules and triggers whose `then` is `execute`. */
+            auto_execute?: components["schemas"]["AutoExecuteEnum"];
+            /**
+             * Format: double
+             * @description Share of the brokers that a plan touches at most, which Weir carries out without a person.
+             */
+            auto_execute_max_share?: number;
+            /**
+             * Format: double
+             * @description The same for the largest change of a rate or bucket, as a share of the larger of what it was and will be.
+             */
+            auto_execute_max_rate_change?: number;
+            /**
+             * Format: double
+             * @description The same for the largest change of a limit of consumers, as such a share.
+             */
+            auto_execute_max_consumers_change?: number;
+            /** @description Plans that Weir begins without a person within 24 hours at most. */
+            auto_execute_per_day?: number;
+            /** @description How many plans of its kind that people approved have to have brought what they promised before, since one that Weir began last went wrong. */
+            auto_execute_after?: number;
             windows?: components["schemas"]["WindowRequest"][];
             /** @description A plan under way pauses after its running step when changes are no longer allowed, and goes on when they are; false: it is carried out to its end. */
             pause_when_window_closes?: boolean;
@@ -14605,6 +14965,27 @@ export interface components {
              * @description Largest relative change of a value.
              */
             auto_approve_max_change?: number;
+            /** @description What becomes of plans of schedules and triggers whose `then` is `execute`. */
+            auto_execute?: components["schemas"]["AutoExecuteEnum"];
+            /**
+             * Format: double
+             * @description Share of the brokers that a plan touches at most, which Weir carries out without a person.
+             */
+            auto_execute_max_share?: number;
+            /**
+             * Format: double
+             * @description The same for the largest change of a rate or bucket, as a share of the larger of what it was and will be.
+             */
+            auto_execute_max_rate_change?: number;
+            /**
+             * Format: double
+             * @description The same for the largest change of a limit of consumers, as such a share.
+             */
+            auto_execute_max_consumers_change?: number;
+            /** @description Plans that Weir begins without a person within 24 hours at most. */
+            auto_execute_per_day?: number;
+            /** @description How many plans of its kind that people approved have to have brought what they promised before, since one that Weir began last went wrong. */
+            auto_execute_after?: number;
             windows?: components["schemas"]["Window"][];
             /** @description A plan under way pauses after its running step when changes are no longer allowed, and goes on when they are; false: it is carried out to its end. */
             pause_when_window_closes?: boolean;
@@ -16071,6 +16452,7 @@ export interface components {
         /**
          * @description - `create_system`: Add a system, and edit models.
          *     - `start_run`: Start computations.
+         *     - `stop_automatic`: Stop everything that Weir does by itself.
          *     - `manage_people`: Add people and change their roles.
          *     - `manage_agents`: Enrol and revoke agents.
          *     - `manage_tokens`: Make and revoke one's own tokens.
@@ -16079,7 +16461,7 @@ export interface components {
          *     - `manage_channels`: Choose which channels of chats are told of what is new.
          * @enum {string}
          */
-        SessionCommandEnum: "create_system" | "start_run" | "manage_people" | "manage_agents" | "manage_tokens" | "manage_connections" | "manage_webhooks" | "manage_channels";
+        SessionCommandEnum: "create_system" | "start_run" | "stop_automatic" | "manage_people" | "manage_agents" | "manage_tokens" | "manage_connections" | "manage_webhooks" | "manage_channels";
         /** @description A row that did not fit. */
         SetAside: {
             /** Format: uuid */
@@ -17045,9 +17427,10 @@ export interface components {
          * @description - `none`: Only compute.
          *     - `draft`: Make a draft of a plan.
          *     - `submit`: Make a plan and send it for review.
+         *     - `execute`: Make a plan, and let the policy decide whether Weir carries it out by itself; otherwise send it for review.
          * @enum {string}
          */
-        ThenEnum: "none" | "draft" | "submit";
+        ThenEnum: "none" | "draft" | "submit" | "execute";
         /** @description A token without its secret. */
         Token: {
             /** Format: uuid */
@@ -18105,6 +18488,7 @@ export interface components {
              *     - `approver_made_by_author` (403): The author controls the account of the caller.
              *     - `approvers_are_one` (403): One approver controls the account of another.
              *     - `already_decided` (409): The caller has approved the plan already.
+             *     - `already_stopped` (409): Somebody has stopped everything automatic already.
              *     - `not_approved` (409): Approvals are missing, or no longer count.
              *     - `change_not_approved` (409): The plan's change in ServiceNow or elsewhere does not allow it; the detail says why.
              *     - `outside_change_window` (409): The plan's change is planned for another time.
@@ -19539,6 +19923,226 @@ export interface operations {
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    automatic_stops_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                lasts?: boolean;
+                /** @description `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Before this time. */
+                until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedAutomaticStopList"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    automatic_stops_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "Load test until noon"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AutomaticStopRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AutomaticStop"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    automatic_stops_retrieve: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AutomaticStop"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    automatic_stops_resume_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address, `If-Match` and body with it, by the session or the token of before, changes nothing and answers as the first did, with `Idempotency-Replayed: true`, for 7 days; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. An answer with a secret is not given twice (`secret_shown_once`). */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "The load test is over"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AutomaticResumeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description `true`: the answer to an earlier request with this Idempotency-Key. */
+                    "Idempotency-Replayed"?: "true";
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AutomaticStop"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
@@ -30180,6 +30784,157 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    automation_retrieve: {
+        parameters: {
+            query: {
+                system: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Automation"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_decisions_list: {
+        parameters: {
+            query?: {
+                choice?: components["schemas"]["AutomaticChoiceEnum"][];
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                end?: components["schemas"]["AutomaticEndEnum"][];
+                /** @description `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                plan?: string;
+                /** @description At this time or later. */
+                since?: string;
+                system?: string;
+                /** @description Before this time. */
+                until?: string;
+                /** @description Changed at this time or later; see `updated_at`. */
+                updated_since?: string;
+            };
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedAutomaticDecisionList"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_decisions_retrieve: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of an answer that you have: 304 while it is the same. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    /** @description A hash of the answer; send it as If-None-Match when you read it again. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AutomaticDecision"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */

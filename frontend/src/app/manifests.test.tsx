@@ -15,7 +15,7 @@ const NEWS = [
   ...["policy", "telemetry", "recomputation", "calibration", "demand", "correlation"],
   ...["suggestion", "demand_forecast"],
   ...["mapping", "interest_import", "inbox", "record_batch", "record_settings"],
-  ...["slo_compliance"],
+  ...["slo_compliance", "automatic_stop"],
 ];
 
 const SYSTEM = "22222222-2222-4222-8222-222222222222";

@@ -6,7 +6,7 @@ import { Navigate, Outlet, useLocation, useNavigate } from "react-router";
 import { PageErrorBoundary } from "./error-boundary";
 import { Nav, useCurrentSystem } from "./nav";
 import { Palette } from "./palette";
-import { OfflineBar, StartingBar, TopBar } from "./top-bar";
+import { OfflineBar, StartingBar, StopBar, TopBar } from "./top-bar";
 
 import { onSignedOut } from "@/api/client";
 import { listen } from "@/api/live";
@@ -129,6 +129,7 @@ function Shell() {
         <TopBar />
         <OfflineBar />
         <StartingBar />
+        <StopBar />
         <main id="content" tabIndex={-1} style={{ outline: "none" }}>
           <PageErrorBoundary key={location.pathname}>
             <Suspense fallback={<Loading rows={6} label="Loading the page" />}>

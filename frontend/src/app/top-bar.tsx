@@ -2,12 +2,17 @@
 import { Menu } from "@mantine/core";
 import { spotlight } from "@mantine/spotlight";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { Link, useNavigate } from "react-router";
 
+import { automaticResume, stopQuery } from "@/api/automation";
 import { inboxQuery } from "@/api/inbox";
 import { useLive, useSilence } from "@/api/live";
+import { keys } from "@/api/query-keys";
 import { processesQuery } from "@/api/runs";
 import { signOut, useSession } from "@/api/session";
+import { Command } from "@/components/ui/command";
+import { ConfirmDialog } from "@/components/ui/dialogs";
 import { Icon } from "@/components/ui/icons";
 import { tellFailure } from "@/components/ui/toast";
 import { useCrumbs } from "@/lib/crumbs";
@@ -68,6 +73,45 @@ export function StartingBar() {
         .map((process) => `${process.name} (${process.meanwhile.replace(/\.$/, "")})`)
         .join("; ")}
       .
+    </div>
+  );
+}
+
+/** Everything that Weir does by itself is stopped: who did it and why, and the way to go on. */
+export function StopBar() {
+  const queries = useQueryClient();
+  const { data: stop } = useQuery(stopQuery);
+  const [open, setOpen] = useState(false);
+  if (!stop) return null;
+  return (
+    <div className="offline stopped" role="status">
+      <Icon name="stop" small />
+      <span>
+        <b>{stop.stopped_by_name} stopped everything that Weir does by itself</b> at{" "}
+        {clockText(stop.stopped_at)} UTC: {stop.reason}
+      </span>
+      {stop.allowed_commands.includes("resume") ? (
+        <Command small onClick={() => setOpen(true)}>
+          Let it go on
+        </Command>
+      ) : null}
+      <ConfirmDialog
+        title="Let Weir act by itself again"
+        open={open}
+        onClose={() => setOpen(false)}
+        command="Let it go on"
+        dangerous={false}
+        askReason
+        run={async (reason) => {
+          await automaticResume(stop.id, reason);
+          await queries.invalidateQueries({ queryKey: keys.automaticStop });
+        }}
+      >
+        <p>
+          Schedules and triggers fire again, those that came due meanwhile once. Plans that were to
+          be carried out without a person begin where they still fit, and paused executions go on.
+        </p>
+      </ConfirmDialog>
     </div>
   );
 }

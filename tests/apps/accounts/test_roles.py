@@ -79,7 +79,7 @@ RUNS = {
 # Everybody reads them; one role changes them.
 KEPT_BY = {
     **dict.fromkeys(["agents", "channels", "connections", "webhooks", "deliveries"], ADMINS),
-    **{"executions": OPERATORS, "policies": ADMINS},
+    **{"executions": OPERATORS, "policies": ADMINS, "automatic-stops": OPERATORS},
 }
 SYSTEM_COMMANDS = {"access": ADMINS, "retention": ADMINS, "adopt-restored": OPERATORS}
 PLAN_COMMANDS = {

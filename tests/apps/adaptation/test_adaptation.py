@@ -15,6 +15,7 @@ from apps.audit.models import AuditEntry
 from apps.executions.models import ExecutionAction, Revision, Setting
 from apps.executions.services import execution_roll_back, executions_tick
 from apps.executions.services.restored import restored_adopt
+from apps.policies.services import automatic_resume, automatic_stop
 from apps.telemetry.models import Agent
 from apps.telemetry.services import agent_revoke
 from tests.apps.adaptation.conftest import CONTRACT, NOTHING, ORDER, PART, Estuary
@@ -342,6 +343,21 @@ class TestWindows:
         shifted.later(60)
         shifted.follow(2)
         assert shifted.rates() == before
+
+    def test_parts_stay_while_everything_automatic_is_stopped(self, shifted, admin, api):
+        stop = automatic_stop(actor=admin, reason="Load test")
+        before = shifted.rates()
+        shifted.measure(a=3.0, b=24.0, c=3.0)
+        shifted.later(60)
+        shifted.follow(2)
+        assert shifted.rates() == before
+        body = api.get(f"/api/v1/topics/{shifted.topic.public_id}/adaptation").json()
+        assert (body["state"], body["because"]) == ("held", stop.text)
+        automatic_resume(stop=stop, actor=admin)
+        shifted.measure(a=3.0, b=24.0, c=3.0)
+        shifted.later(60)
+        shifted.follow(2)
+        assert shifted.rates() != before
 
     def test_who_stops_an_adaptation_need_not_wait_for_an_open_window(self, shifted, admin):
         self.close(shifted)

@@ -23,8 +23,8 @@ from tests.factories.plans import edit_model
 pytestmark = pytest.mark.django_db
 APPS = Path(__file__).resolve().parents[3] / "apps"
 OTHERS = (
-    *("agent", "calibration_settings", "channel", "connection", "demand_estimate"),
-    *("demand_settings", "execution", "fit"),
+    *("agent", "automatic_stop", "calibration_settings", "channel", "connection"),
+    *("demand_estimate", "demand_settings", "execution", "fit"),
     *("interest_import", "mapping_settings", "overlay_evaluation", "plan", "policy"),
     *("record_batch", "record_settings", "run", "schedule", "session", "study", "token"),
     *("trigger", "user", "webhook"),

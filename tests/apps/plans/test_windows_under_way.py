@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
+from apps.accounts.services import automatic_account
 from apps.audit.models import AuditEntry
 from apps.common.errors import ApplicationError, Conflict
 from apps.executions.models import Execution
@@ -20,6 +21,7 @@ from apps.executions.services import (
 from apps.plans.services import plan_execute, windows_hold
 from apps.policies.domain.terms import Effect, Terms, Window
 from apps.policies.domain.windows import window_state
+from apps.policies.services import automatic_resume, automatic_stop
 from apps.telemetry.models import Agent
 from tests.conftest import client_of
 from tests.factories import make_user
@@ -250,3 +252,48 @@ def test_windows_that_meet_do_not_close() -> None:
     terms = Terms(windows=(window(22), window(0), lunch))
     assert window_state(terms, NIGHT).closes_at == NIGHT + timedelta(minutes=90)
     assert window_state(Terms(), NIGHT).closes_at is None
+
+
+class TestStopOfEverythingAutomatic:
+    """Executions that Weir began stop after their step; those of people go on."""
+
+    def test_holds_what_weir_began_until_it_is_lifted(
+        self, harbour: Harbour, agents: dict[str, Agent], running: Execution, olga: User
+    ) -> None:
+        Execution.objects.update(started_by=automatic_account("trigger"))
+        stop = automatic_stop(actor=olga, reason="Load test")
+        assert windows_hold() == 1
+        assert go_on(harbour, agents, running) == "paused"
+        assert done(running) == ["completed", "pending", "pending"]
+        assert running.held
+        assert running.hold_because == (
+            f"{olga.display_name} stopped everything that Weir does by itself: Load test."
+        )
+        assert windows_hold() == 0
+        automatic_resume(stop=stop, actor=olga)
+        assert go_on(harbour, agents, running) == "succeeded"
+
+    def test_an_operator_may_let_one_go_on_until_the_next_stop(
+        self, harbour: Harbour, agents: dict[str, Agent], running: Execution, olga: User
+    ) -> None:
+        Execution.objects.update(started_by=automatic_account("trigger"))
+        stop = automatic_stop(actor=olga, reason="Load test")
+        windows_hold()
+        assert go_on(harbour, agents, running) == "paused"
+        with pytest.raises(Conflict, match="stopped everything that Weir does by itself"):
+            execution_resume(execution=running, actor=olga)
+        execution_resume(execution=running, actor=olga, override_window=True, reason="It is safe.")
+        assert windows_hold() == 0
+        automatic_resume(stop=stop, actor=olga)
+        automatic_stop(actor=olga, reason="Again")
+        assert windows_hold() == 1
+        running.refresh_from_db()
+        assert running.hold_at is not None
+        assert go_on(harbour, agents, running) == "paused"
+
+    def test_leaves_what_people_began(
+        self, harbour: Harbour, agents: dict[str, Agent], running: Execution, olga: User
+    ) -> None:
+        automatic_stop(actor=olga, reason="Load test")
+        assert windows_hold() == 0
+        assert go_on(harbour, agents, running) == "succeeded"

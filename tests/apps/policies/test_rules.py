@@ -15,6 +15,7 @@ from apps.policies.domain.rules import (
     approvals_needed,
     auto_approves,
     below_enactment_threshold,
+    execution_bounds,
 )
 from apps.policies.domain.terms import ApprovalRule, Terms
 from weir.model.plan import Action, Plan, Source, Step
@@ -220,3 +221,109 @@ def test_an_approval_expires_after_its_time() -> None:
     assert approval_expires_at(Terms(approval_ttl_s=3600), given_at) == datetime(
         2026, 3, 1, 13, tzinfo=UTC
     )
+
+
+def flow(before: dict[str, float] | None, after: dict[str, float] | None) -> Action:
+    return Action(
+        kind="set_flow_rate", target={"flow": "f", "broker": "a"}, before=before, after=after
+    )
+
+
+def limit(before: int | None, after: int | None) -> Action:
+    def value(number: int | None) -> dict[str, int] | None:
+        return None if number is None else {"limit": number}
+
+    return Action(
+        kind="set_population",
+        target={"class": "c", "broker": "a"},
+        before=value(before),
+        after=value(after),
+    )
+
+
+def of(*actions: Action) -> Plan:
+    return Plan(
+        kind="allocation",
+        system="s",
+        model_version=1,
+        snapshot_hash="",
+        source=Source(kind="allocation", id="", name="A-1"),
+        title="t",
+        why=(),
+        steps=(Step(actions=actions),),
+        promise=(),
+    )
+
+
+HALF = Terms(
+    auto_execute_max_share=0.5,
+    auto_execute_max_rate_change=0.25,
+    auto_execute_max_consumers_change=0.5,
+)
+
+
+@pytest.mark.parametrize(
+    ("actions", "brokers", "kept", "because"),
+    [
+        (
+            [flow({"rate_per_s": 100.0, "burst": 8.0}, {"rate_per_s": 80.0, "burst": 6.0})],
+            3,
+            True,
+            "It touches 50.0 % of the brokers (at most 50.0 %) and changes a rate or bucket by "
+            "25.0 % (at most 25.0 %).",
+        ),
+        (
+            # Up by a third is down by a quarter.
+            [flow({"rate_per_s": 75.0}, {"rate_per_s": 100.0}), limit(4, 2)],
+            1,
+            True,
+            "It touches 16.7 % of the brokers (at most 50.0 %), changes a rate or bucket by 25.0 % "
+            "(at most 25.0 %) and changes a limit of consumers by 50.0 % (at most 50.0 %).",
+        ),
+        (
+            [flow({"rate_per_s": 100.0}, {"rate_per_s": 70.0}), limit(0, 2)],
+            4,
+            False,
+            "It touches 66.7 % of the brokers (at most 50.0 %), changes a rate or bucket by 30.0 % "
+            "(at most 25.0 %) and changes a limit of consumers by 100.0 % (at most 50.0 %).",
+        ),
+        ([flow(None, {"rate_per_s": 1.0})], 1, False, "It sets a first limit, or lifts one."),
+        ([limit(4, None)], 1, False, "It sets a first limit, or lifts one."),
+        (
+            [Action(kind="shift_link", target={}, before={}, after={})],
+            1,
+            False,
+            "It changes more than rates and limits of consumers.",
+        ),
+    ],
+)
+def test_bounds_of_what_weir_carries_out_by_itself(
+    actions: list[Action], brokers: int, kept: bool, because: str
+) -> None:
+    bounds = execution_bounds(HALF, of(*actions), touches(brokers))
+    assert (bounds.kept, bounds.because) == (kept, because)
+
+
+@given(
+    st.floats(0, 1e6),
+    st.floats(0, 1e6),
+    st.integers(0, 1000),
+    st.integers(0, 1000),
+    st.floats(0, 1),
+)
+def test_a_plan_within_bounds_may_be_taken_back_within_them(
+    old: float, new: float, least: int, most: int, bound: float
+) -> None:
+    terms = Terms(auto_execute_max_rate_change=bound, auto_execute_max_consumers_change=bound)
+    there = of(flow({"rate_per_s": old}, {"rate_per_s": new}), limit(least, most))
+    back = of(flow({"rate_per_s": new}, {"rate_per_s": old}), limit(most, least))
+    one, other = (execution_bounds(terms, plan, touches(1)) for plan in (there, back))
+    assert one == other
+    assert execution_bounds(
+        Terms(
+            auto_execute_max_rate_change=1.0,
+            auto_execute_max_consumers_change=1.0,
+        ),
+        there,
+        touches(1),
+    ).kept

@@ -7,6 +7,7 @@ import pytest
 from apps.executions.models import Setting
 from apps.plans.services import plan_execute
 from apps.policies.selectors import terms_for
+from apps.policies.services import automatic_resume, automatic_stop
 from apps.rate_control import services as rate_control
 from apps.rate_control.services import rates_control, system_control
 from apps.systems.services import entity_update
@@ -267,3 +268,18 @@ def test_rates_hold_still_while_a_window_forbids_changes(moored):
     make_policy(moored.system, windows=[])
     seconds(moored, 1)
     assert moored.controlled() == {"t1": None, "t2": None}
+
+
+def test_rates_stay_where_they_are_while_everything_automatic_is_stopped(moored):
+    on(moored)
+    moored.passed(t1=120, t2=120)
+    seconds(moored, 3)
+    held = moored.controlled()
+    assert held != {"t1": None, "t2": None}
+    stop = automatic_stop(actor=moored.reviewer, reason="Load test")
+    rate_control._stepped.clear()
+    assert rates_control() == 0
+    assert moored.controlled() == held
+    automatic_resume(stop=stop, actor=moored.reviewer)
+    rate_control._stepped.clear()
+    assert rates_control() == 1

@@ -64,7 +64,7 @@ def test_a_schedule_is_made_changed_and_deleted_with_its_history(editor):
         ({"cron": "0 2 * * *", "timezone": "Mars/Olympus"}, "timezone"),
         ({"every_s": 60, "method": "guessing"}, "method"),
         ({"every_s": 60, "least_benefit": 5}, "least_benefit"),
-        ({"every_s": 60, "then": "execute"}, "then"),
+        ({"every_s": 60, "then": "do_it"}, "then"),
         ({"every_s": 60, "time_limit_s": 0}, "time_limit_s"),
     ],
 )

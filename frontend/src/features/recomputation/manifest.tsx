@@ -23,5 +23,6 @@ export const manifest: Manifest = {
   ],
   news: {
     recomputation: () => ({ paced: [keys.recomputation.all] }),
+    automatic_stop: () => ({ atOnce: [keys.automaticStop, keys.recomputation.all] }),
   },
 };

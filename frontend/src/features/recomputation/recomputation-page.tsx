@@ -1,8 +1,11 @@
-/** Computing again by itself: schedules, triggers with what they see now, and what fired. */
+/** Computing again by itself: schedules, triggers with what they see now, what fired, and what of it
+ * was carried out without a person. */
 import { useParams } from "react-router";
 
+import { AutomaticPanel } from "./automatic-panel";
 import { FiringsPanel } from "./firings-panel";
 import { SchedulesPanel } from "./schedules-panel";
+import { StopCommand } from "./stop-command";
 import { TriggersPanel } from "./triggers-panel";
 
 import { useSystem } from "@/api/systems";
@@ -23,6 +26,7 @@ function Recomputation({ system: systemId }: { system: string }) {
       <PageHead
         title="Recomputation"
         crumbs={[{ label: system.data?.name ?? "System", to: `/systems/${systemId}` }]}
+        commands={<StopCommand />}
         plainFacts={
           <span>one computation at a time; if anything is due meanwhile, one more follows</span>
         }
@@ -31,6 +35,7 @@ function Recomputation({ system: systemId }: { system: string }) {
         <div className="stack">
           <SchedulesPanel system={systemId} may={may} />
           <TriggersPanel system={systemId} may={may} />
+          <AutomaticPanel system={systemId} />
           <FiringsPanel system={systemId} />
         </div>
       </div>

@@ -5,7 +5,7 @@ import { scheduleBody, scheduleDraft, timingOf } from "./schedule-draft";
 
 import type { Firing, Schedule, Trigger } from "@/api/recomputation";
 import { renderPage } from "@/testing/render";
-import { optimizers, page, system, SYSTEM } from "@/testing/samples";
+import { optimizers, page, session, system, SYSTEM } from "@/testing/samples";
 import { ok, problem, serve, type Asked } from "@/testing/server";
 
 const TIME = "2026-03-18T14:02:00Z";
@@ -98,6 +98,10 @@ const answers = (change: Record<string, unknown> = {}) => ({
   [`GET ${ROOM}/triggers`]: ok(page([trigger()])),
   [`GET ${ROOM}/firings`]: ok(page([firing()])),
   [`GET ${ROOM}/preview`]: ok({ text: "Whenever it is asked", next: [TIME] }),
+  [`GET ${ROOM}/automation`]: problem(403, "not_shown", "Not of this page."),
+  [`GET ${ROOM}/decisions`]: ok(page([])),
+  "GET /api/v1/automatic-stops": ok(page([])),
+  "GET /api/v1/session": ok(session()),
   "GET /api/v1/optimizers": ok(optimizers),
   ...(change as Record<string, ReturnType<typeof ok>>),
 });
@@ -180,7 +184,12 @@ it("offers plans of maps as of all else, and keeps what was chosen for another s
     within(then)
       .getAllByRole("option")
       .map(({ textContent }) => textContent),
-  ).toEqual(["Compute only", "Make a draft plan", "Make a plan and submit it"]);
+  ).toEqual([
+    "Compute only",
+    "Make a draft plan",
+    "Make a plan and submit it",
+    "Make a plan, and carry it out within the policy's bounds",
+  ]);
   expect(then).toHaveDisplayValue("Make a plan and submit it");
   expect(dialog.getByText(/a plan moves them to where the proposed map has them/)).toBeVisible();
   await user.click(dialog.getByRole("button", { name: "Save schedule" }));

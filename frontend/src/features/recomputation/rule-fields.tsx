@@ -9,7 +9,7 @@ import { CheckField, ChoiceField, NumberField } from "@/components/ui/fields";
 import { messageFor, type FieldProblem } from "@/lib/problem";
 
 const PLANS =
-  "No plan is made where nothing is worth a change. What is submitted the policy may approve by itself; whoever saves this does not decide about it, and an operator executes.";
+  "No plan is made where nothing is worth a change. What is submitted the policy may approve by itself; whoever saves this does not decide about it, and an operator executes. Carried out without a person are only plans of rates and limits within the bounds of the policy; all others are submitted.";
 
 export function RuleFields({
   draft,

@@ -1,8 +1,11 @@
 /** The words of recomputation: what triggers watch, what happens then, what became of it. */
 import { subjectOf } from "./rule-draft";
 
+import type { AutomaticDecision, Automation } from "@/api/automation";
 import type { Firing, Then, Trigger, TriggerKind } from "@/api/recomputation";
 import type { Option } from "@/components/ui/fields";
+import type { IconName } from "@/components/ui/icons";
+import type { Tone } from "@/components/ui/state-badge";
 import { computationTitle } from "@/lib/computations";
 import { fixed, percentText, UNKNOWN } from "@/lib/numbers";
 
@@ -10,10 +13,14 @@ export const THENS: readonly Option[] = [
   { value: "none", label: "Compute only" },
   { value: "draft", label: "Make a draft plan" },
   { value: "submit", label: "Make a plan and submit it" },
+  { value: "execute", label: "Make a plan, and carry it out within the policy's bounds" },
 ];
 
+/** In a table. */
 export const thenWord = (then: Then | undefined) =>
-  THENS.find((option) => option.value === then)?.label ?? UNKNOWN;
+  then === "execute"
+    ? "Carry out within bounds"
+    : (THENS.find((option) => option.value === then)?.label ?? UNKNOWN);
 
 /** In a table. */
 export const subjectWord = (subject: string | undefined) =>
@@ -109,3 +116,34 @@ const OUTCOMES: Record<string, string> = {
 
 export const outcomeWord = (firing: Firing) =>
   firing.outcome === "" ? null : (OUTCOMES[firing.outcome] ?? firing.outcome);
+
+type Drawn = { tone: Tone; icon: IconName; word: string };
+
+const ENDS: Record<Exclude<AutomaticDecision["end"], "">, Drawn> = {
+  went_well: { tone: "good", icon: "check", word: "As promised" },
+  unknown: { tone: "idle", icon: "check", word: "Carried out" },
+  taken_back: { tone: "warn", icon: "back", word: "Taken back" },
+  given_up: { tone: "idle", icon: "ban", word: "Given up" },
+};
+
+/** What was decided about a plan that Weir may carry out, and what became of it. */
+export function decisionStanding(row: AutomaticDecision): Drawn {
+  if (row.choice === "leave") return { tone: "idle", icon: "user", word: "Left to people" };
+  if (row.choice === "would_execute") return { tone: "idle", icon: "play", word: "Would begin" };
+  if (row.end !== "") return ENDS[row.end];
+  if (row.waits_because !== "") return { tone: "waits", icon: "hourglass", word: "Waits" };
+  if (row.roll_back !== null) return { tone: "warn", icon: "back", word: "Taking it back" };
+  if (row.began_at === null) return { tone: "waits", icon: "hourglass", word: "Begins" };
+  const measured = row.plan_state === "executed";
+  return { tone: "active", icon: "progress", word: measured ? "Being measured" : "Executing" };
+}
+
+/** What there is to know of it beside that. */
+export const decisionNews = (row: AutomaticDecision): string =>
+  row.ended_because || row.waits_because || row.roll_back_because;
+
+export const MODES: Record<Automation["auto_execute"], string> = {
+  off: "Off",
+  dry: "Dry run",
+  on: "On",
+};

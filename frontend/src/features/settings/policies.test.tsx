@@ -16,6 +16,12 @@ const policy = (change: Partial<Policy> = {}): Policy => ({
   approval_rules: [{ kind: "*", min_brokers: 0, min_share: 0.07, approvals: 1 }],
   auto_approve_max_share: 0,
   auto_approve_max_change: 0.1,
+  auto_execute: "off",
+  auto_execute_max_share: 0.5,
+  auto_execute_max_rate_change: 0.2,
+  auto_execute_max_consumers_change: 0.2,
+  auto_execute_per_day: 4,
+  auto_execute_after: 5,
   windows: [
     { effect: "deny", cron: "0 8 * * 1-5", duration_s: 5400, timezone: "Europe/Berlin", note: "" },
   ],
@@ -101,4 +107,26 @@ it("names the field that holds no number", () => {
   expect("errors" in made ? made.errors : []).toEqual([
     { field: "pace_s", message: "A number is needed here." },
   ]);
+});
+
+it("says what each choice of plans without a person means, and sends its bounds", async () => {
+  const requests = serve({ ...answers(policy()), [PATH]: ok(policy({ version: 4 })) });
+  const { user } = renderPage(<PoliciesPanel />, "/settings/policies", "/settings/policies");
+  const panel = within(await screen.findByRole("region", { name: "Carried out without a person" }));
+  expect(panel.getByText("People decide about every plan.")).toBeInTheDocument();
+  await user.selectOptions(panel.getByLabelText(/Weir carries plans out by itself/), "dry");
+  expect(panel.getByText(/what Weir would have carried out is recorded/)).toBeInTheDocument();
+  const change = panel.getByLabelText(/change of a rate/);
+  expect(change).toHaveValue("20");
+  await user.clear(change);
+  await user.type(change, "7");
+  await user.click(screen.getByRole("button", { name: "Save policy" }));
+  await waitFor(() => expect(requests.some((one) => one.method === "PATCH")).toBe(true));
+  expect(requests.find((one) => one.method === "PATCH")?.body).toMatchObject({
+    auto_execute: "dry",
+    auto_execute_max_rate_change: 0.07,
+    auto_execute_max_consumers_change: 0.2,
+    auto_execute_per_day: 4,
+    auto_execute_after: 5,
+  });
 });

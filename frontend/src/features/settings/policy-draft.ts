@@ -17,6 +17,12 @@ export type PolicyDraft = {
   windows: WindowDraft[];
   autoShare: string;
   autoChange: string;
+  execute: string;
+  executeShare: string;
+  executeRate: string;
+  executeConsumers: string;
+  executePerDay: string;
+  executeAfter: string;
   parallel: string;
   pace: string;
   rollBackPace: string;
@@ -55,6 +61,12 @@ export const draftOf = (policy: Policy): PolicyDraft => ({
   pauses: policy.pause_when_window_closes ?? true,
   autoShare: percent(policy.auto_approve_max_share),
   autoChange: percent(policy.auto_approve_max_change),
+  execute: policy.auto_execute ?? "off",
+  executeShare: percent(policy.auto_execute_max_share),
+  executeRate: percent(policy.auto_execute_max_rate_change),
+  executeConsumers: percent(policy.auto_execute_max_consumers_change),
+  executePerDay: plain(policy.auto_execute_per_day ?? 0),
+  executeAfter: plain(policy.auto_execute_after ?? 0),
   parallel: plain(policy.max_parallel_actions ?? 1),
   pace: plain(policy.pace_s ?? 0),
   rollBackPace: plain(policy.roll_back_pace_s ?? 0),
@@ -77,6 +89,12 @@ export type PolicyBody = {
   pause_when_window_closes: boolean;
   auto_approve_max_share: number;
   auto_approve_max_change: number;
+  auto_execute: NonNullable<Policy["auto_execute"]>;
+  auto_execute_max_share: number;
+  auto_execute_max_rate_change: number;
+  auto_execute_max_consumers_change: number;
+  auto_execute_per_day: number;
+  auto_execute_after: number;
   max_parallel_actions: number;
   pace_s: number;
   roll_back_pace_s: number;
@@ -121,6 +139,16 @@ export function bodyOf(draft: PolicyDraft): { body: PolicyBody } | { errors: Fie
     pause_when_window_closes: draft.pauses,
     auto_approve_max_share: number(draft.autoShare, "auto_approve_max_share", 0.01),
     auto_approve_max_change: number(draft.autoChange, "auto_approve_max_change", 0.01),
+    auto_execute: draft.execute as NonNullable<Policy["auto_execute"]>,
+    auto_execute_max_share: number(draft.executeShare, "auto_execute_max_share", 0.01),
+    auto_execute_max_rate_change: number(draft.executeRate, "auto_execute_max_rate_change", 0.01),
+    auto_execute_max_consumers_change: number(
+      draft.executeConsumers,
+      "auto_execute_max_consumers_change",
+      0.01,
+    ),
+    auto_execute_per_day: number(draft.executePerDay, "auto_execute_per_day"),
+    auto_execute_after: number(draft.executeAfter, "auto_execute_after"),
     max_parallel_actions: number(draft.parallel, "max_parallel_actions"),
     pace_s: number(draft.pace, "pace_s"),
     roll_back_pace_s: number(draft.rollBackPace, "roll_back_pace_s"),

@@ -3,7 +3,10 @@ import type { PolicyDraft } from "./policy-draft";
 
 import { Panel } from "@/components/ui/panel";
 
-export type Figure = Exclude<keyof PolicyDraft, "rules" | "windows" | "rateControl" | "pauses">;
+export type Figure = Exclude<
+  keyof PolicyDraft,
+  "rules" | "windows" | "rateControl" | "pauses" | "execute"
+>;
 
 type DrawField = (
   label: string,
