@@ -267,9 +267,10 @@ class AutomaticDecision(BaseModel):
         blank=True, help_text="Why nothing goes on now; empty: it does."
     )
     began_at = models.DateTimeField(null=True, help_text="When its execution began.")
-    burn_before = models.FloatField(
-        null=True,
-        help_text="The fastest burn of an error budget then, as a share of what fires an alert.",
+    burned_before: "ArrayField[list[str], list[str]]" = ArrayField(
+        models.CharField(max_length=36),
+        default=list,
+        help_text="Ids of the objectives whose budgets burned at the rate of an alert then.",
     )
     roll_back = models.ForeignKey(Plan, on_delete=models.SET_NULL, null=True, related_name="+")
     roll_back_because = models.TextField(blank=True)

@@ -144,9 +144,16 @@ def _refuse_twin(plan: Plan) -> None:
 
 
 def _leave_people_alone(plan: Plan) -> None:
-    """Refuse to let an automatic plan replace one that a person sent for review or approved."""
+    """Refuse to let an automatic plan replace one that a person sent for review or approved, or one
+    by which Weir takes back what it carried out."""
     now = timezone.now()
     for other in _older(plan):
+        if other.by_itself and other.rolls_back:
+            raise Conflict(
+                "plan_in_the_way",
+                f"{other} takes back what Weir carried out; it comes first.",
+                extra={"plan": str(other.public_id)},
+            )
         by_person = other.submitted_by is not None and not other.submitted_by.automatic
         judged = any(approval.person_id for approval in valid_approvals(other, now))
         if judged or (by_person and other.state != PlanState.DRAFT):

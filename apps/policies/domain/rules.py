@@ -148,7 +148,10 @@ def _share_changed(action: Action) -> float | None:
     for name in before:
         old, new = before[name], after[name]
         if isinstance(old, int | float) and isinstance(new, int | float):
-            shares.append(abs(new - old) / (max(abs(old), abs(new)) or 1.0))
+            share = abs(new - old) / (max(abs(old), abs(new)) or 1.0)
+            if not math.isfinite(share):
+                return None
+            shares.append(share)
         elif old != new:
             return None
     return max(shares)

@@ -374,7 +374,7 @@ class AutomationSerializer(serializers.Serializer[Any]):
     given_up = serializers.SerializerMethodField(
         help_text="Those that Weir was to carry out and left to people."
     )
-    left = serializers.IntegerField(help_text="Plans that were beyond the bounds of the policy.")
+    left = serializers.IntegerField(help_text="Plans that it left to people.")
 
     def get_under_way(self, row: Any) -> int:
         return int(row.ends.get("", 0))

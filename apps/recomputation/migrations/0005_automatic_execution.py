@@ -2,6 +2,7 @@
 
 import uuid
 
+import django.contrib.postgres.fields
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
@@ -51,10 +52,12 @@ class Migration(migrations.Migration):
                     models.DateTimeField(help_text="When its execution began.", null=True),
                 ),
                 (
-                    "burn_before",
-                    models.FloatField(
-                        help_text="The fastest burn of an error budget then, as a share of what fires an alert.",
-                        null=True,
+                    "burned_before",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=36),
+                        default=list,
+                        help_text="Ids of the objectives whose budgets burned at the rate of an alert then.",
+                        size=None,
                     ),
                 ),
                 ("roll_back_because", models.TextField(blank=True)),

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import zip_longest
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from apps.plans.domain.verdicts import KEPT
-from apps.plans.models import Decision, Plan, PlanEvent
+from apps.plans.models import ROLLED_BACK, Decision, Plan, PlanEvent
 from apps.policies.domain.terms import Terms
 from apps.policies.models import AutomaticStop
 from apps.policies.selectors import stop_now, terms_for
@@ -41,6 +41,11 @@ class Trust:
     needed: int
     went_wrong: bool
     """Whether these count from when a plan that Weir had begun last went wrong."""
+
+    @property
+    def is_enough(self) -> bool:
+        """Return whether that many have."""
+        return self.went_well >= self.needed
 
     @property
     def text(self) -> str:
@@ -95,7 +100,8 @@ def decisions_of(system: System) -> QuerySet[AutomaticDecision]:
 
 def trust_in(system: System, terms: Terms, kind: str) -> Trust:
     """Return whether enough plans of a kind have gone well that people approved. Once a plan that
-    Weir began was taken back or broke off, only later ones count, and one is the least."""
+    Weir began was taken back, by whomever, or broke off, only later ones count, and one is the
+    least."""
     by_people = Plan.objects.filter(
         system=system, approvals__decision=Decision.APPROVE, approvals__person__isnull=False
     )
@@ -106,12 +112,21 @@ def trust_in(system: System, terms: Terms, kind: str) -> Trust:
         state=PlanState.EXECUTED,
         verification__judged__in=[judged.value for judged in KEPT],
     )
-    wrong = decisions_of(system).filter(
-        began_at__isnull=False, end__in=[End.TAKEN_BACK, End.GIVEN_UP]
+    began = decisions_of(system).filter(began_at__isnull=False)
+    wrong = began.filter(end__in=[End.TAKEN_BACK, End.GIVEN_UP])
+    taken_back = Plan.objects.filter(
+        system=system,
+        source_kind=ROLLED_BACK,
+        source_id__in=began.values("plan__public_id"),
+        state=PlanState.EXECUTED,
     )
-    last = wrong.order_by("-ended_at").first()
+    ends = [
+        wrong.aggregate(last=Max("ended_at"))["last"],
+        taken_back.aggregate(last=Max("execution__ended_at"))["last"],
+    ]
+    last = max((end for end in ends if end is not None), default=None)
     if last is not None:
-        plans = plans.filter(execution__ended_at__gt=last.ended_at)
+        plans = plans.filter(execution__ended_at__gt=last)
     needed = max(terms.auto_execute_after, int(last is not None))
     return Trust(went_well=plans.count(), needed=needed, went_wrong=last is not None)
 

@@ -8,6 +8,7 @@ a process that dies in the middle has done nothing, and the next tick does it ag
 """
 
 import logging
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import InterfaceError, OperationalError, transaction
@@ -20,26 +21,29 @@ from apps.common.events import publish
 from apps.common.formatting import counted
 from apps.plans.domain.verdicts import KEPT, Judged
 from apps.plans.models import Plan, Verification
+from apps.plans.selectors.approvals import valid_approvals
 from apps.plans.selectors.rules import ruling_of
 from apps.plans.services import plan_execute, plan_roll_back, plan_submit
-from apps.policies.domain.rules import execution_bounds
+from apps.policies.domain.rules import Bounds, execution_bounds
 from apps.policies.domain.terms import AutoExecute, Terms
 from apps.policies.selectors import stop_now, terms_for
 from apps.recomputation.models import AutomaticDecision, Choice, End, Firing
 from apps.recomputation.selectors.automatic import DAY, begun_lately, decisions_of, trust_in
-from apps.recomputation.selectors.burning import budget_burn
+from apps.recomputation.selectors.burning import alerting
 from apps.recomputation.services.fire import lock_system
-from apps.runs.selectors import Reading
 from apps.systems.models import System
 from apps.telemetry.models import KEEP_SAMPLES
 from weir.lifecycle.plans import PlanState
 
 logger = logging.getLogger(__name__)
+Burning = Mapping[str, str]
+"""Objectives whose budgets burn at the rate of an alert, as sentences by the objective's id."""
 FINAL = frozenset({"plan_is_stale", "not_in_this_state"})
 """Refusals that end it; others may be over a minute later, and the plan is executed then."""
 WAITING = frozenset({PlanState.APPROVED, PlanState.PENDING_REVIEW})
 BEGUN = frozenset({PlanState.EXECUTING, PlanState.EXECUTED})
 NOT_KEPT = frozenset({Judged.MISSED, Judged.PARTLY})
+NOTHING_NOW = "The policy lets Weir carry nothing out now; people decide."
 BROKEN_OFF = "{plan} was not carried out to its end. {why}"
 
 
@@ -52,7 +56,7 @@ def decide(firing: Firing, plan: Plan, now: datetime | None = None) -> Automatic
     for row in AutomaticDecision.objects.filter(
         system=firing.system, choice=Choice.EXECUTE, ended_at=None
     ).select_related("plan", "firing", "roll_back"):
-        _advance(row, budget_burn(firing.system), now)
+        _advance(row, alerting(firing.system), now)
     choice, because = _choose(firing.system, plan, terms, now)
     decision = AutomaticDecision.objects.create(
         system=firing.system, firing=firing, plan=plan, choice=choice, because=because
@@ -73,8 +77,8 @@ def decisions_advance(now: datetime | None = None) -> int:
     ).select_related("system"):
         try:
             # Before the lock: with many objectives it takes its time.
-            burn = budget_burn(row.system)
-            moved += _advance_locked(row, burn, now or timezone.now())
+            burning = alerting(row.system)
+            moved += _advance_locked(row, burning, now or timezone.now())
         except (OperationalError, InterfaceError):
             raise
         except Exception:
@@ -84,7 +88,7 @@ def decisions_advance(now: datetime | None = None) -> int:
 
 
 @transaction.atomic
-def _advance_locked(unlocked: AutomaticDecision, burn: Reading, now: datetime) -> bool:
+def _advance_locked(unlocked: AutomaticDecision, burning: Burning, now: datetime) -> bool:
     lock_system(unlocked.system_id)
     row = (
         AutomaticDecision.objects.select_for_update(of=("self",))
@@ -92,28 +96,25 @@ def _advance_locked(unlocked: AutomaticDecision, burn: Reading, now: datetime) -
         .filter(pk=unlocked.pk, ended_at=None)
         .first()
     )
-    return row is not None and _advance(row, burn, now)
+    return row is not None and _advance(row, burning, now)
 
 
 def _choose(system: System, plan: Plan, terms: Terms, now: datetime) -> tuple[Choice, str]:
     dry = terms.auto_execute == AutoExecute.DRY
     bounds = execution_bounds(terms, plan.content, plan.blast_radius)
-    if not bounds.kept:
-        return Choice.LEAVE, bounds.because
-    ruling = ruling_of(plan, now)
-    if ruling.auto_approval_by & plan.people_behind:
-        return Choice.LEAVE, "Who set the policy's bounds has a hand in what made it."
+    beyond = _beyond(bounds, plan, now)
+    if beyond:
+        return Choice.LEAVE, beyond
     trust = trust_in(system, terms, plan.kind)
-    is_trusted = trust.went_well >= trust.needed
     most = f"The policy lets Weir begin {counted(terms.auto_execute_per_day, 'plan')} a day"
     if dry:
         would = decisions_of(system).filter(choice=Choice.WOULD_EXECUTE, created_at__gt=now - DAY)
         if would.count() >= terms.auto_execute_per_day:
             return Choice.LEAVE, f"{most}; it would have begun as many."
         # People go on deciding meanwhile: what they approve may make it trusted.
-        because = bounds.because if is_trusted else f"{bounds.because} {trust.text}"
+        because = bounds.because if trust.is_enough else f"{bounds.because} {trust.text}"
         return Choice.WOULD_EXECUTE, because
-    if not is_trusted:
+    if not trust.is_enough:
         return Choice.LEAVE, trust.text
     open_one = decisions_of(system).filter(choice=Choice.EXECUTE, ended_at=None).first()
     if open_one is not None:
@@ -123,18 +124,27 @@ def _choose(system: System, plan: Plan, terms: Terms, now: datetime) -> tuple[Ch
     return Choice.EXECUTE, bounds.because
 
 
-def _advance(row: AutomaticDecision, burn: Reading, now: datetime) -> bool:
+def _beyond(bounds: Bounds, plan: Plan, now: datetime) -> str:
+    """Return which bound of the policy keeps Weir from carrying a plan out; empty: none does."""
+    if not bounds.kept:
+        return bounds.because
+    if ruling_of(plan, now).auto_approval_by & plan.people_behind:
+        return "Who set the policy's bounds has a hand in what made it."
+    return ""
+
+
+def _advance(row: AutomaticDecision, burning: Burning, now: datetime) -> bool:
     """Do what follows now for one plan that Weir carries out by itself; return whether anything
     did."""
     row.plan.refresh_from_db(fields=["state", "stale_because", "execution"])
     if row.roll_back is not None:
         return _take_back(row, now)
     if row.began_at is None:
-        return _begin(row, burn, now)
-    return _watch(row, burn, now)
+        return _begin(row, burning, now)
+    return _watch(row, burning, now)
 
 
-def _begin(row: AutomaticDecision, burn: Reading, now: datetime) -> bool:
+def _begin(row: AutomaticDecision, burning: Burning, now: datetime) -> bool:
     plan, terms = row.plan, terms_for(row.system)
     if plan.state in BEGUN:
         return _end(row, End.GIVEN_UP, f"{plan.execution} was begun by somebody else.", now)
@@ -142,11 +152,15 @@ def _begin(row: AutomaticDecision, burn: Reading, now: datetime) -> bool:
         why = plan.stale_because or "Nobody carries it out."
         return _end(row, End.GIVEN_UP, f"{plan} is {plan.state.replace('_', ' ')}. {why}", now)
     if terms.auto_execute != AutoExecute.ON:
-        return _end(row, End.GIVEN_UP, "The policy lets Weir carry nothing out now.", now)
+        return _end(row, End.GIVEN_UP, NOTHING_NOW, now)
+    # The policy may have been changed meanwhile.
     bounds = execution_bounds(terms, plan.content, plan.blast_radius)
-    if not bounds.kept:
-        # The policy was changed meanwhile; people may have approved it all the same.
-        return _end(row, End.GIVEN_UP, bounds.because, now)
+    trust = trust_in(row.system, terms, plan.kind)
+    beyond = _beyond(bounds, plan, now) or ("" if trust.is_enough else trust.text)
+    if beyond:
+        return _end(row, End.GIVEN_UP, beyond, now)
+    if any(approval.person_id is not None for approval in valid_approvals(plan, now)):
+        return _end(row, End.GIVEN_UP, "People approved it, and an operator executes it.", now)
     stop = stop_now()
     if stop is not None:
         return _wait(row, stop.text)
@@ -157,7 +171,7 @@ def _begin(row: AutomaticDecision, burn: Reading, now: datetime) -> bool:
         execution = plan_execute(plan=plan, actor=_account(row), reason=row.because)
     except Conflict as refusal:
         return _refused(row, refusal, now)
-    row.began_at, row.burn_before, row.waits_because = now, burn.value, ""
+    row.began_at, row.burned_before, row.waits_because = now, sorted(burning), ""
     _save(row)
     logger.info("%s carries out %s of %s by itself", execution, plan, row.system)
     return True
@@ -169,10 +183,11 @@ def _refused(row: AutomaticDecision, refusal: Conflict, now: datetime) -> bool:
     return _wait(row, refusal.message)
 
 
-def _watch(row: AutomaticDecision, burn: Reading, now: datetime) -> bool:
+def _watch(row: AutomaticDecision, burning: Burning, now: datetime) -> bool:
     plan = row.plan
     if plan.state == PlanState.EXECUTING:
-        return False
+        held = plan.execution is not None and plan.execution.held
+        return _wait(row, plan.execution.hold_because if plan.execution and held else "")
     if plan.state != PlanState.EXECUTED:
         failure = plan.execution.failure if plan.execution else ""
         why = failure or f"It is {plan.state.replace('_', ' ')}."
@@ -185,9 +200,11 @@ def _watch(row: AutomaticDecision, burn: Reading, now: datetime) -> bool:
     if verification is not None and judged in NOT_KEPT:
         because = verification.because
     elif judged is None:
-        because = _burns(row, burn)
+        because = _burns(row, burning)
         if not because and verification is None and _is_unmeasured(plan, now):
             return _end(row, End.UNKNOWN, "Nothing was measured when it was carried out.", now)
+        if not because:
+            return _wait(row, "")
     elif verification is not None:
         return _end(row, End.UNKNOWN, verification.because, now)
     return bool(because) and _roll_back(row, because, now)
@@ -199,13 +216,11 @@ def _is_unmeasured(plan: Plan, now: datetime) -> bool:
     return ended_at is not None and now > ended_at + KEEP_SAMPLES
 
 
-def _burns(row: AutomaticDecision, burn: Reading) -> str:
-    """Return which error budget has begun to burn so fast that operators are called; empty: none
+def _burns(row: AutomaticDecision, burning: Burning) -> str:
+    """Return which error budgets have begun to burn so fast that operators are called; empty: none
     has."""
-    before = row.burn_before or 0.0
-    if burn.value is None or burn.value < 1.0 or before >= 1.0:
-        return ""
-    return f"An error budget burns since then. {burn.detail}"
+    new = [sentence for slo, sentence in burning.items() if slo not in row.burned_before]
+    return f"An error budget burns since then. {' '.join(new)}" if new else ""
 
 
 def _roll_back(row: AutomaticDecision, because: str, now: datetime) -> bool:
@@ -213,11 +228,11 @@ def _roll_back(row: AutomaticDecision, because: str, now: datetime) -> bool:
     if stop is not None:
         return _wait(row, f"It would be taken back: {because} {stop.text}")
     if terms_for(row.system).auto_execute != AutoExecute.ON:
-        why = f"{because} The policy lets Weir carry nothing out now, so people take it back."
-        return _end(row, End.GIVEN_UP, why, now)
-    account, row.roll_back_because = _account(row), because
+        return _end(row, End.GIVEN_UP, f"{because} {NOTHING_NOW}", now)
+    account = _account(row)
     try:
-        row.roll_back = made = plan_roll_back(plan=row.plan, actor=account, reason=because)
+        made = plan_roll_back(plan=row.plan, actor=account, reason=because)
+        row.roll_back, row.roll_back_because = made, because
         _let_execute(made)
         plan_submit(plan=made, actor=account)
     except ApplicationError as refusal:
@@ -248,6 +263,8 @@ def _take_back(row: AutomaticDecision, now: datetime) -> bool:
             f"{back.state.replace('_', ' ')}. {why}",
             now,
         )
+    if terms_for(row.system).auto_execute != AutoExecute.ON:
+        return _end(row, End.GIVEN_UP, f"{row.roll_back_because} {NOTHING_NOW}", now)
     stop = stop_now()
     if stop is not None:
         return _wait(row, stop.text)

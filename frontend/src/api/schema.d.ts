@@ -6946,7 +6946,7 @@ export interface components {
             readonly unknown: number;
             /** @description Those that Weir was to carry out and left to people. */
             readonly given_up: number;
-            /** @description Plans that were beyond the bounds of the policy. */
+            /** @description Plans that it left to people. */
             left: number;
         };
         /**

@@ -290,6 +290,12 @@ HALF = Terms(
         ([flow(None, {"rate_per_s": 1.0})], 1, False, "It sets a first limit, or lifts one."),
         ([limit(4, None)], 1, False, "It sets a first limit, or lifts one."),
         (
+            [flow({"rate_per_s": float("inf")}, {"rate_per_s": 1.0})],
+            1,
+            False,
+            "It sets a first limit, or lifts one.",
+        ),
+        (
             [Action(kind="shift_link", target={}, before={}, after={})],
             1,
             False,

@@ -9,7 +9,13 @@ from django.utils import timezone
 from apps.executions.models import Execution, Setting
 from apps.inbox.selectors.plans import of_plans
 from apps.plans.models import Plan, Verification
-from apps.plans.services import plan_approve, plan_execute, plans_settle
+from apps.plans.services import (
+    plan_approve,
+    plan_execute,
+    plan_roll_back,
+    plan_submit,
+    plans_settle,
+)
 from apps.policies.models import AutomaticStop
 from apps.policies.services import automatic_resume, automatic_stop
 from apps.recomputation.models import AutomaticDecision, Firing, Schedule
@@ -21,7 +27,6 @@ from apps.recomputation.services import (
     schedule_due,
 )
 from apps.runs.models import Run
-from apps.runs.selectors import Reading
 from apps.systems.models import System
 from apps.systems.services import system_delete
 from apps.telemetry.models import Agent
@@ -285,6 +290,31 @@ class TestWaiting:
         assert decision.ended_because.startswith("It changes a rate or bucket by 20.0 %")
         assert decision.plan.state == PlanState.APPROVED
 
+    def test_is_given_up_where_the_policy_asks_for_more_by_now(self, clockwork: Clockwork) -> None:
+        make_policy(clockwork.system, **WIDE)
+        firing = fired(clockwork)
+        make_policy(clockwork.system, auto_execute_after=3)
+        assert decisions_advance() == 1
+        assert "the policy asks for 3" in decision_of(firing).ended_because
+        make_policy(clockwork.system, auto_execute_after=0)
+        again = fired(clockwork, 700.0)
+        make_policy(clockwork.system, by=clockwork.quay.author, auto_execute_per_day=9)
+        assert decisions_advance() == 1
+        assert decision_of(again).ended_because.startswith("Who set the policy's bounds")
+
+    def test_what_people_have_approved_is_theirs(self, clockwork: Clockwork) -> None:
+        make_policy(clockwork.system, **WIDE)
+        firing = fired(clockwork)
+        stop = automatic_stop(actor=clockwork.quay.reviewer, reason="Load test.")
+        plans_settle()
+        plan = decision_of(firing).plan
+        plan_approve(plan=plan, actor=clockwork.quay.reviewer, content_hash=plan.content_hash)
+        automatic_resume(stop=stop, actor=clockwork.quay.reviewer)
+        assert decisions_advance() == 1
+        decision = decision_of(firing)
+        assert decision.ended_because == "People approved it, and an operator executes it."
+        assert (decision.plan.state, decision.plan.by_itself) == (PlanState.APPROVED, False)
+
     def test_a_stale_plan_is_given_up(self, clockwork: Clockwork) -> None:
         make_policy(clockwork.system, **WIDE)
         firing = fired(clockwork)
@@ -331,32 +361,83 @@ class TestTakingBack:
     def test_a_budget_that_begins_to_burn(
         self, clockwork: Clockwork, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        burn = {"value": 0.3}
-        monkeypatch.setattr(
-            automatic, "budget_burn", lambda _: Reading(value=burn["value"], detail="swift burns.")
-        )
+        """Others may burn already."""
+        burning = {"a": "calm burns."}
+        monkeypatch.setattr(automatic, "alerting", lambda _: dict(burning))
         make_policy(clockwork.system, **WIDE)
         firing = fired(clockwork, 1400.0)
         decisions_advance()
         carried_out(clockwork, decision_of(firing).plan)
         assert decisions_advance() == 0
-        burn["value"] = 1.2
+        burning["b"] = "swift burns."
         assert decisions_advance() == 1
         decision = decision_of(firing)
+        assert decision.burned_before == ["a"]
         assert decision.roll_back_because == "An error budget burns since then. swift burns."
+        assert decision.roll_back is not None
         carried_out(clockwork, decision.roll_back)
         decisions_advance()
         assert decision_of(firing).end == "taken_back"
 
-    def test_a_budget_that_burned_before_is_not_its_doing(
-        self, clockwork: Clockwork, monkeypatch: pytest.MonkeyPatch
+    def test_no_other_plan_takes_the_place_of_one_that_takes_back(
+        self, clockwork: Clockwork
     ) -> None:
-        monkeypatch.setattr(automatic, "budget_burn", lambda _: Reading(value=3.0, detail="Hot."))
         make_policy(clockwork.system, **WIDE)
         firing = fired(clockwork, 1400.0)
         decisions_advance()
-        carried_out(clockwork, decision_of(firing).plan)
-        assert decisions_advance() == 0
+        plan = carried_out(clockwork, decision_of(firing).plan)
+        closed = {"effect": "deny", "cron": "* * * * *", "duration_s": 3600}
+        make_policy(clockwork.system, windows=[closed])
+        judge(plan, "missed")
+        assert decisions_advance() == 1
+        back = decision_of(firing).roll_back
+        assert back is not None
+        assert "window" in decision_of(firing).waits_because
+        later = fired(clockwork, 1300.0)
+        assert later.outcome == "kept"
+        assert later.detail == f"{back} takes back what Weir carried out; it comes first."
+        make_policy(clockwork.system, windows=[])
+        clockwork.change_capacity(1400.0)
+        back.refresh_from_db()
+        assert decision_of(firing).end == ""
+
+    def test_a_policy_that_no_longer_lets_weir_leaves_taking_back_to_people(
+        self, clockwork: Clockwork
+    ) -> None:
+        make_policy(clockwork.system, **WIDE)
+        firing = fired(clockwork, 1400.0)
+        decisions_advance()
+        plan = carried_out(clockwork, decision_of(firing).plan)
+        closed = {"effect": "deny", "cron": "* * * * *", "duration_s": 3600}
+        make_policy(clockwork.system, windows=[closed])
+        judge(plan, "missed")
+        decisions_advance()
+        make_policy(clockwork.system, windows=[], auto_execute="off")
+        plans_settle()
+        assert decisions_advance() == 1
+        decision = decision_of(firing)
+        assert decision.roll_back is not None
+        assert (decision.end, decision.roll_back.state) == ("given_up", "pending_review")
+        assert not decision.roll_back.by_itself
+
+    def test_who_takes_it_back_by_hand_ends_the_trust_as_well(self, clockwork: Clockwork) -> None:
+        make_policy(clockwork.system, **WIDE)
+        firing = fired(clockwork, 1400.0)
+        decisions_advance()
+        plan = carried_out(clockwork, decision_of(firing).plan)
+        judge(plan, "helped")
+        decisions_advance()
+        assert decision_of(firing).end == "went_well"
+        people = clockwork.quay.author, clockwork.quay.reviewer
+        back = plan_roll_back(plan=plan, actor=people[0], reason="We do not like it.")
+        back = plan_submit(plan=back, actor=people[0])
+        back = plan_approve(plan=back, actor=people[1], content_hash=back.content_hash)
+        clockwork.quay.carry_out(back)
+        again = decision_of(fired(clockwork, 1390.0))
+        assert (again.choice, "since one that Weir began went wrong" in again.because) == (
+            "leave",
+            True,
+        )
 
     def test_what_cannot_be_told_stays_in_force(self, clockwork: Clockwork) -> None:
         make_policy(clockwork.system, **WIDE)

@@ -8,6 +8,7 @@ from django.utils import timezone
 from apps.catalog.models import ConsumerClass, Slo
 from apps.pipeline.models import JudgedMinute, ObjectiveTerm
 from apps.recomputation.models import Trigger
+from apps.recomputation.selectors.burning import alerting
 from apps.recomputation.selectors.drift import load_drift
 from apps.recomputation.selectors.slo import slo_readings
 from apps.recomputation.selectors.watched import look
@@ -237,6 +238,7 @@ def test_budgets_burn_as_fast_as_both_stretches_of_an_alert_say(clockwork):
     promised.refresh_from_db()
     assert look("budget_burn", clockwork.system).value is None
     judged_minutes(promised, *[0.05] * 60)
+    assert alerting(clockwork.system) == {}
     reading = look("budget_burn", clockwork.system)
     assert (reading.value, reading.detail) == (0.0, "No budget of 1 measured objectives burns.")
     JudgedMinute.objects.all().delete()
@@ -249,6 +251,7 @@ def test_budgets_burn_as_fast_as_both_stretches_of_an_alert_say(clockwork):
         f"{promised.name} of t1 burns its budget at 16.7 over 60 min and at 20 over 5 min, "
         "115.7 % of the 14.4 at which an alert fires."
     )
+    assert alerting(clockwork.system) == {str(promised.public_id): reading.detail}
     trigger = clockwork.trigger("budget_burn", threshold=1.0)
     assert triggers_evaluate() == 1
     assert seen(trigger).value == reading.value
