@@ -24,13 +24,14 @@ _TRANSLATED = ip_network("64:ff9b::/96")
 # of local translators (64:ff9b:1::/48, ::ffff:0:0:0/96, ::a.b.c.d), and what nobody has.
 _SERVERS = ip_network("2000::/3")
 
-# Python's lists lack these, or did in some versions: the relays of 6to4, tunnels of Teredo, hashes
-# of keys, networks of documents, and the server inside of each machine of a cloud (Azure).
+# Python's lists lack these, or did in some versions: 6to4, which no network translates any more
+# (RFC 7526), and its relays, tunnels of Teredo, hashes of keys, networks of documents, and the
+# server inside of each machine of a cloud (Azure).
 _NOT_SERVERS = tuple(
     ip_network(text)
     for text in (
         *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),
-        *("2001::/23", "3fff::/20", "2001:db8::/32"),
+        *("2001::/23", "2002::/16", "3fff::/20", "2001:db8::/32"),
     )
 )
 
@@ -114,4 +115,4 @@ def _meant(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
         return address
     if address in _TRANSLATED:
         return IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or address
+    return address.ipv4_mapped or address
